@@ -27,8 +27,8 @@ from matplotlib.figure import Figure
 from fedsampling.evidence.histories import COSTS, score_trials
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import MEASURES, REFERENCE, TUNING, Paper
-from fedsampling.report.drawing.artefacts import Artefact, Draw, Summaries
+from fedsampling.experiments.papers import MEASURES, REFERENCE, TUNING
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
 from fedsampling.report.names import NAMES, display_name
 
@@ -259,19 +259,6 @@ def label(sampler: str) -> str:
     return display_name(sampler).short
 
 
-def alphabetical(sampler: str) -> str:
-    """Return the sort key of a sampler."""
-    return label(sampler).casefold()
-
-
-def title(summaries: Summaries, experiment: str) -> str:
-    """Return the name of an experiment's dataset."""
-    text = str(summaries[experiment].settings["title"])
-    for ending in (", learning rates on a holdout", ", trials on a holdout"):
-        text = text.removesuffix(ending)
-    return text.partition(" by a Dirichlet")[0]
-
-
 def by_dataset(cells: pd.DataFrame) -> pd.DataFrame:
     """Arrange cells as a table of samplers, ``scheme``, and datasets, ``title``."""
     wide = cells.pivot(index="scheme", columns="title", values="cell").fillna("–")
@@ -279,20 +266,13 @@ def by_dataset(cells: pd.DataFrame) -> pd.DataFrame:
     return wide.rename_axis(columns=None).reset_index()
 
 
-def requires_comparison(draw: Draw) -> Draw:
-    """Decorate a drawing: without a dataset that is tuned and run, it is empty with a reason."""
-
-    def drawn(summaries: Summaries, paper: Paper) -> Artefact:
-        if compared_datasets(summaries):
-            return draw(summaries, paper)
-        with style():
-            figure, (axis,) = panels(1, 1, height=1.0)
-            axis.axis("off")
-            axis.text(0, 0.5, NOT_COMPARED)
-        return Artefact(pd.DataFrame({"scheme": []}), figure, NOT_COMPARED, (NOT_COMPARED,))
-
-    drawn.__name__, drawn.__doc__ = draw.__name__, draw.__doc__
-    return drawn
+def not_compared() -> Artefact:
+    """Draw an empty figure with the reason."""
+    with style():
+        figure, (axis,) = panels(1, 1, height=1.0)
+        axis.axis("off")
+        axis.text(0, 0.5, NOT_COMPARED)
+    return Artefact(pd.DataFrame({"scheme": []}), figure, NOT_COMPARED, (NOT_COMPARED,))
 
 
 def draw_bands(table: pd.DataFrame, families: int) -> Figure:

@@ -4,6 +4,7 @@
 :mod:`fedsampling.report.which_sampler.advice` aggregates them over families and gives advice.
 """
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -36,11 +37,10 @@ from .costs import (
     gains_from_tuning,
     grid_scores,
     label,
-    requires_comparison,
+    not_compared,
     shared_worlds,
     speed_ups_by_dataset,
     speed_ups_on,
-    title,
 )
 
 SITUATIONS = [
@@ -60,9 +60,10 @@ CONFIRMING = "confirm_"
 OTHER_WORLDS = {"fresh_": "fresh worlds", CONFIRMING: "fresh worlds and trials"}
 
 
-@requires_comparison
 def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw speed-ups over MD: geometric means over families of datasets, with their intervals."""
+    if not compared_datasets(summaries):
+        return not_compared()
     speed_ups = speed_ups_by_dataset(summaries, paper.folder)
     speed_ups = speed_ups[~speed_ups["away"]]
     table = pd.concat(
@@ -139,21 +140,6 @@ def _holm(p: np.ndarray, tested: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def bench_matrix_rounds(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate rounds by dataset."""
-    return _matrix(summaries, paper, "rounds")
-
-
-def bench_matrix_bits(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate bits by dataset."""
-    return _matrix(summaries, paper, "bits")
-
-
-def bench_matrix_seconds(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate seconds by dataset."""
-    return _matrix(summaries, paper, "seconds")
-
-
 def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
     """Tabulate speed-ups over MD by dataset, with intervals over worlds."""
     if not compared_datasets(summaries):
@@ -164,7 +150,8 @@ def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
     table["fresh"] = np.arange(len(table)) >= len(bench)
     table = table[table["measure"] == measure].reset_index(drop=True)
     differ = pd.read_csv(paper.folder / "datasets.csv").set_index("set")["differ"]
-    table["title"] = table["set"].map(lambda name: title(summaries, name))
+    titles = {name: summary.settings["title"] for name, summary in summaries.items()}
+    table["title"] = table["set"].map(titles)
     table["differ"] = table["set"].map(differ).fillna("")
     unit, scale = UNITS[measure]
     table["unit"], table["cost"] = unit, table["cost"] / scale
@@ -178,6 +165,11 @@ def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
             "speed-ups in fresh worlds.",
         ),
     )
+
+
+bench_matrix_rounds = partial(_matrix, measure="rounds")
+bench_matrix_bits = partial(_matrix, measure="bits")
+bench_matrix_seconds = partial(_matrix, measure="seconds")
 
 
 def _fresh(summaries: Summaries, paper: Paper) -> pd.DataFrame:
@@ -360,10 +352,10 @@ def bench_reruns(summaries: Summaries, paper: Paper) -> Artefact:
 def _scope(speed_ups: pd.DataFrame, summaries: Summaries, paper: Paper) -> str:
     """Say how many families and datasets there are, which have one world, and which have no run."""
     worlds = speed_ups.groupby("set")["worlds"].max()
-    single = [title(summaries, str(name)) for name in worlds.index[worlds == 1]]
+    single = [summaries[str(name)].settings["title"] for name in worlds.index[worlds == 1]]
     declared = load_paper(paper.key, paper.folder.parent).experiments
     missing = [
-        str(spec["title"])
+        spec["title"]
         for name, spec in declared.items()
         if name.startswith(BENCH) and not {name, TUNING + name} <= summaries.keys()
     ]

@@ -7,6 +7,7 @@ reaches its target.  The paper's numbers are in ``reported.csv``, with ids
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,9 @@ DATA = {  # rows of both tables, by experiment
 }
 # Table 3, top: the experiment with the paper's usual value, and the experiment with the others.
 SWEEPS = {"table3a": ("rotated_mnist", "rotation"), "table3b": ("dirichlet_mnist", "links")}
+DIRECTIONS = {"table3a": 1, "table3b": -1}  # of the seconds along their columns, as claimed
 KEYS = ["case", "sampler", "seed", "at"]
+VARIED = ("flanp", "sampling")  # samplers that were run in several readings
 MAIN_READING = "sampling-start"  # DelayHetSampling with Assumption 3 alone, where it was run
 
 
@@ -92,10 +95,10 @@ def target(paper: Paper, row: str, summaries: Summaries | None = None) -> float:
     return theirs if runs is None or falls(runs) else min(theirs, end(runs))
 
 
-def end(summary: Summary) -> float:
-    """Return the accuracy at which an experiment's runs end, infinite if it has none."""
-    until = summary.setting("until", next(iter(summary.settings["cases"]))) or {}
-    return float(until.get("target") or np.inf)
+def end(summary: Summary, key: str = "target", case: str | None = None) -> float:
+    """Return the accuracy, or the `seconds`, at which runs end; infinite if there is no limit."""
+    until = summary.setting("until", case or next(iter(summary.settings["cases"]))) or {}
+    return float(until.get(key) or np.inf)
 
 
 def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.DataFrame:
@@ -174,12 +177,10 @@ def runtimes(summary: Summary, goal: float) -> pd.DataFrame:
     """
     track = course(summary)
     met = track["value"] <= goal if falls(summary) else track["value"] >= goal
-    rows = []
-    for key, run in track.assign(met=met).groupby(KEYS[:3], sort=False):
-        first = run[run["met"]]
-        values = tuple(first.iloc[0][["at", "counted", "all"]]) if len(first) else (np.inf,) * 3
-        rows.append((*key, *map(float, values), float(run["counted"].iloc[-1])))
-    return pd.DataFrame(rows, columns=[*KEYS[:3], "rounds", "counted", "all", "end"])
+    ends = track.groupby(KEYS[:3], sort=False)["counted"].last().rename("end")
+    first = track[met].groupby(KEYS[:3])[["at", "counted", "all"]].first().astype(np.float64)
+    first = first.reindex(ends.index, fill_value=np.inf).rename(columns={"at": "rounds"})
+    return first.join(ends).reset_index()
 
 
 def by_problem(summary: Summary, goal: float) -> pd.DataFrame:
@@ -203,28 +204,23 @@ def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str
     """
     table = pd.concat([main, *variants], ignore_index=True)
     labels = list(dict.fromkeys(table["sampler"]))
-    unvaried = table[~table["sampler"].str.startswith(("flanp", "sampling"))]
+    unvaried = table[~table["sampler"].str.startswith(VARIED)]
     tables = {}
-    for flanp in (label for label in labels if label.startswith("flanp")):
-        for sampling in (label for label in labels if label.startswith("sampling")):
-            parts = [
-                table[table["sampler"] == label].assign(sampler=name)
-                for label, name in ((flanp, "flanp"), (sampling, "sampling"))
-            ]
-            tables[flanp, sampling] = pd.concat([unvaried, *parts], ignore_index=True)
+    flanps, samplings = ([label for label in labels if label.startswith(name)] for name in VARIED)
+    for pair in product(flanps, samplings):
+        parts = [
+            table[table["sampler"] == label].assign(sampler=name)
+            for label, name in zip(pair, VARIED, strict=True)
+        ]
+        tables[pair] = pd.concat([unvaried, *parts], ignore_index=True)
     main_sampling = MAIN_READING if MAIN_READING in labels else "sampling"
     return dict(sorted(tables.items(), key=lambda item: item[0] != ("flanp", main_sampling)))
 
 
 def at_least(table: pd.DataFrame) -> pd.DataFrame:
     """Return lower bounds of :func:`runtimes` in counted seconds, by seed and sampler."""
-    bounds = table.assign(seconds=_at_least(table))
+    bounds = table.assign(seconds=table[["counted", "end"]].min(axis=1))
     return bounds.pivot(index="seed", columns="sampler", values="seconds")
-
-
-def _at_least(table: pd.DataFrame) -> pd.Series:
-    """Return a lower bound of each run's seconds to the target."""
-    return table[["counted", "end"]].min(axis=1)
 
 
 def mean_runtimes(table: pd.DataFrame, case: str, clock: str = "counted") -> dict[str, float]:
@@ -257,13 +253,12 @@ def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
 
     `table`: one case of :func:`runtimes`. `candidates`: samplers that may be first.
     """
-    runs = {str(name): part.sort_values("seed") for name, part in table.groupby("sampler")}
-    seconds = {name: _at_least(part).to_numpy() for name, part in runs.items()}
-    finished = {name for name, part in runs.items() if np.isfinite(part["counted"]).all()}
+    seconds = at_least(table)
+    means = table.groupby("sampler")["counted"].mean()  # infinite if a run misses the target
 
     def fastest(names: Collection[str]) -> str | None:
-        reaching = [name for name in names if name in finished]
-        return min(reaching, key=lambda name: float(seconds[name].mean()), default=None)
+        reaching = [name for name in names if np.isfinite(means[name])]
+        return min(reaching, key=lambda name: float(means[name]), default=None)
 
     def leads(first: str, names: Collection[str]) -> dict[str, Estimate]:
         return holm({name: (seconds[name], seconds[first]) for name in names}, ratio)
@@ -271,8 +266,8 @@ def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
     def is_ahead(leads: Mapping[str, Estimate]) -> bool:
         return len(leads) > 0 and all(lead.low > 1 for lead in leads.values())
 
-    may_be_first = [name for name in SEVEN if name in runs and name in candidates]
-    rivals = [name for name in SEVEN if name in runs and name not in candidates]
+    may_be_first = [name for name in SEVEN if name in seconds and name in candidates]
+    rivals = [name for name in SEVEN if name in seconds and name not in candidates]
     best, rival = fastest(may_be_first), fastest(rivals)
     leads_of_best = leads(best, rivals) if best else {}
     gain = None
@@ -293,9 +288,7 @@ def main_reading(summaries: Summaries, table: str) -> str:
     return MAIN_READING if was_run else "sampling"
 
 
-def sweep_runtimes(
-    summaries: Summaries, paper: Paper, table: str, sampling: str = "sampling"
-) -> pd.DataFrame:
+def sweep_runtimes(summaries: Summaries, paper: Paper, table: str, sampling: str) -> pd.DataFrame:
     """Return the runtimes of the proposed samplers with synthetic delays in one of :data:`SWEEPS`.
 
     The value in Table 1 is left out if its experiment has another scale than the sweep's.
@@ -305,7 +298,10 @@ def sweep_runtimes(
     :func:`runtimes`, and ``value``, the varied setting as in ``reported.csv``.
     """
     goal = target(paper, SWEEPS[table][0])
-    vary = {"table3a": _greatest_rotation, "table3b": _greatest_speed}[table]
+    vary: Callable[[Any], float] = {
+        "table3a": lambda settings: settings.dataset.partition.degrees,
+        "table3b": lambda settings: settings.delays.speed[1] / 1e6,  # MB/s
+    }[table]
     names: Sequence[str] = SWEEPS[table]
     if sampling != "sampling":
         names = (*names, *(f"{name}_sampling" for name in names))
@@ -317,7 +313,7 @@ def sweep_runtimes(
             continue
         cases = summary.settings["cases"]
         values = {
-            case: f"{vary(summary, case):g}"
+            case: f"{vary(record(summary, case)):g}"
             for case in cases
             if summary.setting("delays.name", case) == "synthetic"
         }
@@ -387,13 +383,3 @@ def record(summary: Summary, case: str | None = None) -> Any:
     return run_settings(
         experiment, case or next(iter(experiment.cases)), next(iter(experiment.samplers))
     )
-
-
-def _greatest_rotation(summary: Summary, case: str) -> float:
-    """Return the greatest rotation in degrees."""
-    return float(record(summary, case).dataset.partition.degrees)
-
-
-def _greatest_speed(summary: Summary, case: str) -> float:
-    """Return the greatest link speed in MB/s."""
-    return float(record(summary, case).delays.speed[1]) / 1e6

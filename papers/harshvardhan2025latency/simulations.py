@@ -5,12 +5,11 @@ official data, the delays that two of the authors published earlier are added.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -221,10 +220,10 @@ class Selection(Simulation, name="selection"):
             measured.append(STUDIES[study](self, seed, draw))
             progress(draw)
         columns = {name: np.array([row[name] for row in measured]) for name in measured[0]}
+        at = np.arange(self.draws)
         if study == "distribution":
             at = np.array(self.iterations)
-            return tidy({name: (at, values.mean(axis=0)) for name, values in columns.items()})
-        at = np.arange(self.draws)
+            columns = {name: values.mean(axis=0) for name, values in columns.items()}
         return tidy({name: (at, values) for name, values in columns.items()})
 
 
@@ -278,11 +277,6 @@ def enumeration(settings: Selection, seed: int, draw: int) -> Measured:
     """
     features, delays = instance(settings, seed, draw)
     B = bounded(pairwise(features), settings.share)
-    return enumerate_sets(B, delays)
-
-
-def enumerate_sets(B: Array, delays: Array) -> Measured:
-    """Run :func:`enumeration` on one instance."""
     m = len(B)
     sets = [frozenset(c) for size in range(1, m + 1) for c in combinations(range(m), size)]
     g = {S: subset_objective(B, delays, np.array(sorted(S))) for S in sets}
@@ -437,20 +431,16 @@ def _seconds(task: Callable[[], object], clock: Callable[[], float]) -> float:
 COMPUTATIONS = ("comp.txt", "comp1.txt")
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """Seconds of 184 clients."""
+class Reference(NamedTuple):
+    """Seconds of 184 clients, by file of the published draws of the computation.
 
-    communication: Array  # shape (184,): download and upload, with the best gateway in range
-    computation: Mapping[str, Array]  # shape (184,): the published draws, by file
-    inputs: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of the files read
-    # whether some file could not be compared with its publisher's checksum
-    unverified: bool = False
+    `inputs`: SHA-256 of the files read. `unverified`: whether some file could not be compared with
+    its publisher's checksum.
+    """
 
-    @property
-    def totals(self) -> Mapping[str, Array]:
-        """Communication with each draw of the computation."""
-        return {file: self.communication + drawn for file, drawn in self.computation.items()}
+    totals: Mapping[str, Array]
+    inputs: Mapping[str, str]
+    unverified: bool
 
 
 def load_reference(cache: Path, mirror: str | None) -> Reference:
@@ -459,9 +449,10 @@ def load_reference(cache: Path, mirror: str | None) -> Reference:
     sources = {file: SOURCES[f"async_hfl_delays/{file}"] for file in files}
     paths = {file: fetch(source, cache, mirror) for file, source in sources.items()}
     links = np.loadtxt(paths[files[0]], delimiter=",")
+    # Download and upload, with the best gateway; 0 marks a gateway out of reach.
+    communication = np.where(links > 0, links, np.inf).min(axis=1)
     return Reference(
-        np.where(links > 0, links, np.inf).min(axis=1),  # 0 marks a gateway out of reach
-        {file: np.loadtxt(paths[file]) for file in COMPUTATIONS},
+        {file: communication + np.loadtxt(paths[file]) for file in COMPUTATIONS},
         {file: sha256(path) for file, path in paths.items()},
         any(source.unverified for source in sources.values()),
     )

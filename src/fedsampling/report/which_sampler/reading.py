@@ -6,7 +6,7 @@ automatically.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from inspect import getattr_static
 from pathlib import Path
 from typing import Any
@@ -49,19 +49,22 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
     if by not in MEASURES:
         raise InputError(f"--by {by}: unknown measure; {nearest(by, MEASURES)}")
     ranks_of, matrix_of = sources = f"{BENCH}ranks", f"{BENCH}matrix_{by}"
-    columns = ("measure", "scheme", "speed_up", "low", "high", "rank", "reached", "runs")
+    columns = ("measure", "scheme", "speed_up", "low", "high", "rank", "reached", "runs", "needs")
     ranks = _table(folder, ranks_of, columns)
-    columns = ("set", "title", "differ", "reached", "speed_up", "family", "away", "worlds")
+    columns = ("set", "title", "differ", "reached", "speed_up", "family", "away", "worlds", "fresh")
     matrix = _table(folder, matrix_of, columns)
-    is_fresh = matrix["fresh"] if "fresh" in matrix else np.zeros(len(matrix), bool)
-    matrix, fresh = matrix[~is_fresh], matrix[is_fresh]
+    matrix, fresh = matrix[~matrix["fresh"]], matrix[matrix["fresh"]]
     datasets = matrix.drop_duplicates("set").to_dict("records")
     speed_ups: dict[str, dict[str, SpeedUp]] = {name: {} for name in Scheme.members()}
     for row in ranks.to_dict("records"):
         speed_ups.setdefault(row["scheme"], {})[row["measure"]] = _over_datasets(row)
     for row in matrix.to_dict("records"):
         speed_ups.setdefault(row["scheme"], {})[_column_key(row)] = _on_dataset(row)
-    needs_of_runs = _needs_of_runs(ranks)
+    texts = ranks["needs"].astype("string").fillna("")
+    needs_of_runs = {
+        str(name): tuple(text.split()) or (NOTHING,)
+        for name, text in zip(ranks["scheme"], texts, strict=True)
+    }
     rows = [_row(name, by_column, needs_of_runs) for name, by_column in speed_ups.items()]
     rows.sort(key=lambda row: (row.speed_ups.get(by, UNKNOWN).rank or np.inf, row.name))
     return Comparison(
@@ -132,14 +135,6 @@ def _on_dataset(row: Mapping[Any, Any]) -> SpeedUp:
     )
 
 
-def _needs_of_runs(ranks: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """Return the information that samplers needed with the settings of their runs, if recorded."""
-    if "needs" not in ranks:
-        return {}
-    needs = ranks.drop_duplicates("scheme").set_index("scheme")["needs"].astype("string").fillna("")
-    return {str(name): tuple(text.split()) or (NOTHING,) for name, text in needs.items()}
-
-
 def _row(
     name: str, speed_ups: Mapping[str, SpeedUp], needs_of_runs: Mapping[str, tuple[str, ...]]
 ) -> SamplerRow:
@@ -175,7 +170,7 @@ def _row(
 
 def _gain_from_tuning(table: pd.DataFrame, ranks: pd.DataFrame) -> str:
     """Say what tuning MD's learning rate gains, compared with the best sampler over families."""
-    if not {"learning rate", "gain", "low", "high", "families"} <= set(table.columns):
+    if table.empty:
         return ""
     others = ranks[(ranks["measure"] == "rounds") & ~ranks["scheme"].isin([REFERENCE, FULL])]
     others = others[others["rank"].notna()]  # run on all families
@@ -199,39 +194,14 @@ COLUMNS = {"sampler", "client", "samples", "expected", *CLIENT_MEASURES, *RUN_ME
 DIGITS = 3
 
 
-@dataclass(frozen=True)
-class DatasetClients:
-    """A dataset with its clients.
+def read_clients(folder: Path, chapter: Chapter) -> dict[str, list[Any]]:
+    """Return the ``datasets`` whose clients were recorded and drawn, and the ``findings``.
 
-    `note`: the samples on which the accuracy is measured, and clients that are never available.
-    `expected`: participation rate of each client that MD sampling is expected to have. `samplers`:
-    by key, ``label``, a number for each of RUN_MEASURES, and for each of CLIENT_MEASURES one number
-    of each client, or None.
+    Of a dataset, for the page's script: ``note`` on the samples with which accuracy is measured and
+    on clients that are never available; ``names`` of the clients, or their numbers; ``expected``,
+    MD's participation rate of each client; ``samplers`` by key, with ``label``, a number for each
+    of RUN_MEASURES, and for each of CLIENT_MEASURES one number of each client, or None.
     """
-
-    key: str
-    title: str
-    note: str
-    names: list[object]  # of the clients, or else their numbers
-    samples: list[float | None]
-    expected: list[float | None]
-    samplers: Mapping[str, Mapping[str, object]]
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """All datasets with their clients, and the findings in sentences."""
-
-    datasets: tuple[DatasetClients, ...]
-    findings: tuple[str, ...]
-
-    def plain(self) -> list[dict[str, object]]:
-        """Return the datasets for the page's script."""
-        return [asdict(dataset) for dataset in self.datasets]
-
-
-def read_clients(folder: Path, chapter: Chapter) -> LeftOut:
-    """Read the datasets whose clients were recorded; none if these artefacts were not drawn."""
     datasets = []
     for exhibit in chapter.exhibits:
         if not exhibit.artefact.startswith(CLIENTS):
@@ -242,14 +212,14 @@ def read_clients(folder: Path, chapter: Chapter) -> LeftOut:
         parts = {str(name): part for name, part in table.groupby("sampler", sort=False)}
         first = next(iter(parts.values()))
         datasets.append(
-            DatasetClients(
-                exhibit.artefact,
-                exhibit.title,
-                " ".join(exhibit.notes),
-                first["client"].tolist(),
-                _rounded(first["samples"]),
-                _rounded(first["expected"]),
-                {
+            {
+                "key": exhibit.artefact,
+                "title": exhibit.title,
+                "note": " ".join(exhibit.notes),
+                "names": first["client"].tolist(),
+                "samples": _rounded(first["samples"]),
+                "expected": _rounded(first["expected"]),
+                "samplers": {
                     name: {
                         "label": display_name(name).title,
                         **{measure: _rounded(part[measure])[0] for measure in RUN_MEASURES},
@@ -257,7 +227,7 @@ def read_clients(folder: Path, chapter: Chapter) -> LeftOut:
                     }
                     for name, part in parts.items()
                 },
-            )
+            }
         )
     findings = [
         note
@@ -266,7 +236,7 @@ def read_clients(folder: Path, chapter: Chapter) -> LeftOut:
         for note in exhibit.notes
         if "asterisk" not in note  # of its table, which is not on this page
     ]
-    return LeftOut(tuple(datasets), tuple(findings))
+    return {"datasets": datasets, "findings": findings}
 
 
 def _rounded(values: Iterable[float]) -> list[float | None]:
