@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fedsampling.evidence.histories import COSTS, score_trials
+from fedsampling.evidence.histories import COSTS, NO_ESTIMATE, score_trials
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import MEASURES, REFERENCE, TUNING
@@ -192,7 +192,8 @@ def speed_ups_on(
         areas = costs.pivot(index="seed", columns="sampler", values=f"area_{measure}")
         for sampler, part in costs.groupby("sampler"):
             speed_up = mean(logs[sampler].dropna())
-            area = mean(areas[sampler].dropna()) if areas[sampler].notna().any() else None
+            known = areas[sampler].dropna()
+            area = mean(known) if len(known) else NO_ESTIMATE
             rows.append(
                 {
                     "measure": measure,
@@ -202,9 +203,9 @@ def speed_ups_on(
                     "speed_up": float(np.exp(speed_up.value)),
                     "speed_up_low": float(np.exp(speed_up.low)),
                     "speed_up_high": float(np.exp(speed_up.high)),
-                    "area": area.value if area else np.nan,
-                    "area_low": area.low if area else np.nan,
-                    "area_high": area.high if area else np.nan,
+                    "area": area.value,
+                    "area_low": area.low,
+                    "area_high": area.high,
                     "reached": int(part["met"].sum()),
                     "runs": len(part),
                 }

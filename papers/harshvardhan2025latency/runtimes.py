@@ -107,23 +107,17 @@ def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.D
     This is the main reading of the row's claim: on Quadratic the ten draws of the problem, and
     DelayHetSampling with Assumption 3 alone where it was run.
     """
+    pair = runtimes
     if row == "quadratic" and "quadratic_problems" in summaries:
-        tables = [by_problem(summaries["quadratic_problems"], goal)]
-        variants = summaries.get("quadratic_problems_sampling")
-    else:
-        summary = row_summary(summaries, row, case)
-        tables = [] if summary is None else [runtimes(summary, goal)]
-        variants = row_summary(summaries, f"{row}_sampling", case)
-    if not tables:
-        return pd.DataFrame(
-            columns=["case", "sampler", "seed", *CLOCKS, "rounds", "end"], dtype=float
-        )
-    if variants is not None:
-        tables.append((by_problem if row == "quadratic" else runtimes)(variants, goal))
-    table = pd.concat(tables, ignore_index=True)
+        pair, row = by_problem, "quadratic_problems"
+    main = row_summary(summaries, row, case)
+    if main is None:
+        return pd.DataFrame(columns=[*KEYS[:3], *CLOCKS, "rounds", "end"], dtype=float)
+    variants = row_summary(summaries, f"{row}_sampling", case)
+    parts = [pair(summary, goal) for summary in (main, variants) if summary]
+    table = pd.concat(parts, ignore_index=True)
     table = table[table["case"] == case]
-    main = table["sampler"] == MAIN_READING
-    if main.any():
+    if MAIN_READING in set(table["sampler"]):
         table = table[table["sampler"] != "sampling"]
         table = table.assign(sampler=table["sampler"].replace({MAIN_READING: "sampling"}))
     return table[table["sampler"].isin(list(LINES))]
@@ -153,14 +147,8 @@ def course(summary: Summary) -> pd.DataFrame:
         from fedsampling.data.datasets.synthetic import Quadratic
 
         value = 2 * value / np.sqrt(Quadratic.model_validate(dataset).dimension)
-    tracks = pd.DataFrame(
-        {
-            "value": value,
-            "counted": spent["seconds"],
-            "all": spent["seconds"] + spent["asking_seconds"],
-        }
-    )
-    return tracks.reset_index().dropna(subset=["value"])
+    columns = {"value": value, "counted": spent["seconds"], "all": spent.sum(axis=1)}
+    return pd.DataFrame(columns).reset_index().dropna(subset=["value"])
 
 
 def falls(summary: Summary) -> bool:
