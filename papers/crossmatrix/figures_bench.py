@@ -87,8 +87,8 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
 
     Returns a row for each sampler: ``speed_up``, ``low``, ``high`` over families; ``worst`` on
     ``worst_family``; ``families``, ``sets``; ``rank`` among the samplers of all families; the
-    relative ``area`` with ``area_low``, ``area_high``; ``holm_p`` of Wilcoxon's signed-rank test
-    over families; ``reached`` of ``runs``.
+    relative ``area`` with ``area_low``, ``area_high``; two-sided ``p`` of Wilcoxon's signed-rank
+    test over families, and ``holm_p``; ``reached`` of ``runs``.
     """
     samplers = sorted(speed_ups["scheme"].unique())
     logs = by_family(speed_ups, samplers)
@@ -114,7 +114,7 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
                 "area": area.value,
                 "area_low": area.low,
                 "area_high": area.high,
-                "p": signed_rank_p(of_sampler.to_numpy()),
+                "p": wilcoxon(of_sampler).pvalue if of_sampler.any() else 1.0,
                 "reached": int(counts.loc[name, "reached"]),
                 "runs": int(counts.loc[name, "runs"]),
             }
@@ -124,11 +124,6 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
     table.loc[everywhere, "rank"] = rankdata(-table.loc[everywhere, "speed_up"])
     table["holm_p"] = _holm(table["p"].to_numpy(), (table["scheme"] != REFERENCE).to_numpy())
     return table
-
-
-def signed_rank_p(logs: np.ndarray) -> float:
-    """Return the two-sided p of Wilcoxon's signed-rank test over families; 1 if all are zero."""
-    return float(wilcoxon(logs).pvalue) if logs.any() else 1.0
 
 
 def _holm(p: np.ndarray, tested: np.ndarray) -> np.ndarray:

@@ -160,27 +160,20 @@ def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
     differences from MD's ``<measure>_difference`` with ``…_low`` and ``…_high``, Holm-corrected
     over samplers; ``leaves_out`` and ``costs_accuracy``.
     """
-    wide = {name: by_run[name].unstack("sampler") for name in (NEVER_SELECTED, WORST)}
-    samplers = [str(name) for name in wide[NEVER_SELECTED] if name != REFERENCE]
-    gaps: dict[str, Mapping[str, Estimate]] = {
-        measure: holm({name: (values[name], values[REFERENCE]) for name in samplers}, difference)
-        for measure, values in wide.items()
-    }
-    rows = []
-    for name in (REFERENCE, *samplers):
-        row: dict[str, Any] = {"sampler": name}
-        for measure, values in wide.items():
-            gap = gaps[measure].get(name, Estimate(0.0, 0.0, 0.0, len(values)))
-            row |= {
-                measure: float(values[name].mean()),
-                f"{measure}_difference": gap.value,
-                f"{measure}_low": gap.low,
-                f"{measure}_high": gap.high,
-            }
-        row["leaves_out"] = row[f"{NEVER_SELECTED}_low"] > 0
-        row["costs_accuracy"] = row[f"{WORST}_high"] < 0
-        rows.append(row)
-    return pd.DataFrame(rows)
+    columns: dict[str, dict[str, float]] = {}
+    for measure in (NEVER_SELECTED, WORST):
+        values = by_run[measure].unstack("sampler")
+        md = values[REFERENCE]
+        pairs = {str(name): (values[name], md) for name in values if name != REFERENCE}
+        gaps = {REFERENCE: Estimate(0.0, 0.0, 0.0, len(md)), **holm(pairs, difference)}
+        columns[measure] = {name: values[name].mean() for name in gaps}
+        columns[f"{measure}_difference"] = {name: gap.value for name, gap in gaps.items()}
+        columns[f"{measure}_low"] = {name: gap.low for name, gap in gaps.items()}
+        columns[f"{measure}_high"] = {name: gap.high for name, gap in gaps.items()}
+    table = pd.DataFrame(columns).rename_axis("sampler").reset_index()
+    table["leaves_out"] = table[f"{NEVER_SELECTED}_low"] > 0
+    table["costs_accuracy"] = table[f"{WORST}_high"] < 0
+    return table
 
 
 def _names(summary: Summary, clients: pd.Series) -> pd.Series:

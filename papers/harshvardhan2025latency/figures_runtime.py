@@ -70,8 +70,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     with style():
         figure, axes = panels(1, 3, width=11.6, height=4.2, sharey=True)
         for panel, (title, (summary, case)) in zip(axes, parts.items(), strict=True):
-            track = course(summary)
-            track = track[track["case"] == case]
+            track = course(summary, case)
             tables.append(track.assign(panel=title[:3]))
             no_delays = case == "none"
             _losses(panel, track, goal, no_delays)
@@ -106,8 +105,7 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
                 absent(panel)
                 continue
             panel.set(xlabel="runtime (10³ s)", ylabel="test accuracy")
-            track = course(summary)
-            track = track[track["case"] == case]
+            track = course(summary, case)
             _accuracies(panel, track, target(paper, experiment, summaries))
             _draw_printed(panel, paper, experiment, case, target(paper, experiment))
             tables.append(track.assign(data=DATA[experiment]))
@@ -138,12 +136,12 @@ def table3d(summaries: Summaries, paper: Paper) -> Artefact:
         figure, (axes,) = panels(1, 1, width=5.2, height=3.6)
         for (label, table), colour in zip(parts.items(), (BLUE, ORANGE), strict=False):
             math_label = label.replace("B_p", "$B_p$")
-            for clock, line in zip(CLOCKS, ("o-", "o--"), strict=True):
+            for clock, line in zip(CLOCKS, ("-", "--"), strict=True):
                 met = table[np.isfinite(table[clock])]
                 mean = met.groupby("clients")[clock].mean() / 1e3
                 if not mean.empty:
                     end = ", everything counted" if clock != "counted" else ""
-                    axes.plot(mean.index, mean, line[1:], color=colour, label=math_label + end)
+                    axes.plot(mean.index, mean, line, color=colour, label=math_label + end)
                 axes.plot(met["clients"], met[clock] / 1e3, "o", ms=3.5, color=colour, alpha=0.6)
             rounds = table.groupby("clients")["rounds"].mean()
             by_clients = ", ".join(f"{m}: {show(value)}" for m, value in rounds.items())

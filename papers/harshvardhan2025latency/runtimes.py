@@ -128,7 +128,7 @@ def row_summary(summaries: Summaries, row: str, case: str) -> Summary | None:
     return summaries.get(f"{row}_{case}", summaries.get(row))
 
 
-def course(summary: Summary) -> pd.DataFrame:
+def course(summary: Summary, case: str | None = None) -> pd.DataFrame:
     """Compute each run's accuracy or loss over time, on two clocks.
 
     ``value`` is the accuracy, averaged over clients if each has its own tests; for Quadratic the
@@ -137,7 +137,7 @@ def course(summary: Summary) -> pd.DataFrame:
     counts warm-up rounds and candidates' losses.
     """
     quality = "test_loss" if falls(summary) else "accuracy"
-    chosen = summary.select(metric=[quality, "seconds", "asking_seconds"], since=0)
+    chosen = summary.select(metric=[quality, "seconds", "asking_seconds"], case=case, since=0)
     wide = chosen.pivot(index=KEYS, columns="metric", values="value").sort_index()
     spent = wide[["seconds", "asking_seconds"]].fillna(0.0)
     spent = spent.groupby(level=KEYS[:3]).cumsum()

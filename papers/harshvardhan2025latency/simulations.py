@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
+from timeit import repeat, timeit
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -392,9 +393,9 @@ def overhead(settings: Selection, seed: int, draw: int) -> Measured:
         options = (1.0, settings.played, last, "trust-constr", "2-point")
         tasks["approx_opt"] = lambda: approximately_optimal(delays, scores, *options)
     for name, task in tasks.items():
-        times = [_seconds(task, clock)]
+        times = [timeit(task, timer=clock, number=1)]
         if times[0] < 1:
-            times += [_seconds(task, clock) for _ in range(TIMES - 1)]
+            times += repeat(task, timer=clock, repeat=TIMES - 1, number=1)
         seconds[name] = median(times)
     return seconds
 
@@ -414,12 +415,6 @@ def _assumption3(B: Array) -> float:
 
 def _assumption4(B: Array) -> float:
     return float(2 * (B**2).mean(axis=1).max())
-
-
-def _seconds(task: Callable[[], object], clock: Callable[[], float]) -> float:
-    started = clock()
-    task()
-    return clock() - started
 
 
 # Published delays of single clients, for comparison with our simulation.

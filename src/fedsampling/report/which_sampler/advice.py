@@ -34,14 +34,13 @@ INFORMATION: Mapping[str, frozenset[str]] = {
     "losses": frozenset({"losses", "batch_losses", "work_losses"}),
     "updates": frozenset({"updates", "update_norms", "bias_updates", "gradients", "heterogeneity"}),
 }
-ALL_INFORMATION = frozenset(INFORMATION)
 
 
 @dataclass(frozen=True)
 class Situation:
     """A reader's situation; None for unequal sizes or skewed labels includes both kinds."""
 
-    information: frozenset[str] = ALL_INFORMATION
+    information: frozenset[str] = frozenset(INFORMATION)
     away: bool = False
     unequal: bool | None = None
     skewed: bool | None = None
