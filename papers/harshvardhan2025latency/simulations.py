@@ -91,28 +91,26 @@ class DelayDraws(Simulation, name="delays"):
 
         model = self.dataset
         if not isinstance(model, Nycmesh):
-            return Simulated([_rounds(model.draw(seed), self, seed) for seed in seeds])
+            return Simulated([_rounds(model.draw(seed), self, seed, {}) for seed in seeds])
         city = model.network(data, where.cache, where.mirror)
-        inputs = dict(city.inputs)
-        published = None
+        published = Reference({}, {}, False)
         if data == "official":
             published = load_reference(where.cache, where.mirror)
-            inputs |= published.inputs
         tables = []
         for index, seed in enumerate(seeds):
             clients = mesh.clients(city, model.parameters, seed)
             delays = mesh.as_delays(clients, model.parameters)
-            parts = [_rounds(delays, self, seed, published)]
+            parts = [_rounds(delays, self, seed, published.totals)]
             if self.detail:
                 parts.append(_network(city, clients, model.parameters.hubs))
             tables.append(pd.concat(parts, ignore_index=True))
             progress(index)
-        unverified = city.unverified or (published is not None and published.unverified)
-        return Simulated(tables, inputs, unverified)
+        unverified = city.unverified or published.unverified
+        return Simulated(tables, {**city.inputs, **published.inputs}, unverified)
 
 
 def _rounds(
-    delays: Delays, settings: DelayDraws, seed: int, published: "Reference | None" = None
+    delays: Delays, settings: DelayDraws, seed: int, published: Mapping[str, Array]
 ) -> "pd.DataFrame":
     from scipy.stats import ks_2samp
 
@@ -125,7 +123,7 @@ def _rounds(
     if settings.detail:
         columns["mean"] = (np.arange(n), delays.mean)
         columns["round_seconds"] = (np.arange(pooled.size), pooled)
-    for file, total in published.totals.items() if published is not None else ():
+    for file, total in published.items():
         scalars[f"ks/{file}"] = float(ks_2samp(pooled, total).statistic)
         scalars |= _scalars(total, f"reference_share/{file}", f"reference_quantile/{file}")
         if settings.detail:
