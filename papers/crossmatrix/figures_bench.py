@@ -6,9 +6,12 @@
 
 from functools import partial
 from itertools import product
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.stats import rankdata, wilcoxon
 
 from fedsampling.base.records import check
@@ -16,6 +19,8 @@ from fedsampling.evidence.histories import is_at_edge
 from fedsampling.evidence.statistics import listed, mean, show, show_interval
 from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, Paper, load_paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
+from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
+from fedsampling.report.names import NAMES
 from fedsampling.report.which_sampler.advice import (
     INFORMATION,
     NOTHING_BETTER,
@@ -33,16 +38,16 @@ from .costs import (
     by_dataset,
     compared_datasets,
     dataset_facts,
-    draw_bands,
     gains_from_tuning,
     grid_scores,
     label,
-    not_compared,
     shared_worlds,
     speed_ups_by_dataset,
     speed_ups_on,
 )
 
+NOT_COMPARED = "No dataset is both tuned and compared yet."
+LEAST_SPEED_UP = 0.2  # smaller speed-ups are triangles at the edge of the figure
 SITUATIONS = [
     (information, unequal, skewed)
     for unequal, skewed in ((None, None), *product((False, True), repeat=2))
@@ -63,7 +68,11 @@ OTHER_WORLDS = {"fresh_": "fresh worlds", CONFIRMING: "fresh worlds and trials"}
 def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw speed-ups over MD: geometric means over families of datasets, with their intervals."""
     if not compared_datasets(summaries):
-        return not_compared()
+        with style():
+            figure, (axis,) = panels(1, 1, height=1.0)
+            axis.axis("off")
+            axis.text(0, 0.5, NOT_COMPARED)
+        return Artefact(pd.DataFrame({"scheme": []}), figure, NOT_COMPARED, (NOT_COMPARED,))
     speed_ups = speed_ups_by_dataset(summaries, paper.folder)
     speed_ups = speed_ups[~speed_ups["away"]]
     table = pd.concat(
@@ -72,14 +81,54 @@ def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
     )
     needs = {name: " ".join(sorted(kinds)) for name, kinds in information_needs(summaries).items()}
     table["needs"] = table["scheme"].map(needs)
-    families = speed_ups["family"].nunique()
     return Artefact(
         table,
-        draw_bands(table, families),
+        _bands(table),
         alt="Speed-up of each sampler over MD sampling in rounds, bits and seconds, with intervals "
         "over families of datasets, and that on its worst family.",
         notes=(_scope(speed_ups, summaries, paper), *_faster_and_slower(table)),
     )
+
+
+def _bands(table: pd.DataFrame) -> Figure:
+    """Draw speed-ups with intervals, a row for each sampler and a panel for each measure."""
+    rounds = table[table["measure"] == "rounds"].sort_values(["speed_up", "scheme"])
+    order, rows = rounds["scheme"].tolist(), np.arange(len(rounds))
+    families = rounds["families"].max()
+    with style(), mpl.rc_context({"figure.constrained_layout.w_pad": 0.12}):
+        figure, axes = panels(1, 3, width=11.6, height=1.2 + 0.26 * len(order), sharey=True)
+        for axis, measure, colour in zip(axes, MEASURES, (BLUE, ORANGE, VERMILION), strict=True):
+            part = table[table["measure"] == measure].set_index("scheme").loc[order]
+            axis.hlines(rows, part["low"], part["high"], color=colour, linewidth=4, alpha=0.35)
+            axis.plot(part["speed_up"], rows, "o", color=colour, markersize=4.5)
+            axis.plot(part["worst"], rows, "|", color=BLACK, markersize=6)
+            off_scale = part["speed_up"].to_numpy() < LEAST_SPEED_UP
+            edge = np.full(off_scale.sum(), LEAST_SPEED_UP)
+            axis.plot(edge, rows[off_scale], "<", color=colour, markersize=6)
+            axis.axvline(1.0, color=BLACK, linestyle=":", linewidth=1.0)
+            axis.set(title=f"{measure}; right: rank", xlabel="speed-up over MD")
+            axis.set(xscale="log", xlim=(LEAST_SPEED_UP, 5))
+            axis.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "1", "2", "4"])
+            axis.minorticks_off()
+            axis.grid(axis="x")
+            for row, (_, cells) in zip(rows, part.iterrows(), strict=True):
+                rank = "" if np.isnan(cells["rank"]) else f"{cells['rank']:g}"
+                place, coordinates = (1.01, row), ("axes fraction", "data")
+                axis.annotate(rank, place, xycoords=coordinates, va="center", fontsize=7.5)
+        axes[0].set_ylim(-0.7, len(order) - 0.3)
+        axes[0].set_yticks(rows, [_row_label(row, families) for row in rounds.to_dict("records")])
+        for name, tick in zip(order, axes[0].get_yticklabels(), strict=True):
+            if name not in NAMES:  # a user's sampler
+                tick.set(color=VERMILION, fontweight="bold")
+    return figure
+
+
+def _row_label(row: dict[Any, Any], families: int) -> str:
+    """Name a sampler, with its number of families if not all, and the runs that missed."""
+    extra = [] if row["families"] == families else [f"{row['families']} families"]
+    if missed := row["runs"] - row["reached"]:
+        extra.append(f"{missed} of {row['runs']} missed")
+    return label(row["scheme"]) + (f" ({', '.join(extra)})" if extra else "")
 
 
 def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:

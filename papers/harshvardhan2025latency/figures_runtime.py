@@ -194,19 +194,15 @@ def _accuracies(axes: Axes, track: pd.DataFrame, goal: float) -> None:
     """
     ends = track.groupby("sampler")["counted"].max()
     for name, line in LINES.items():
-        runs = [run for _, run in track[track["sampler"] == name].groupby("seed")]
-        if not runs:
+        runs = track[track["sampler"] == name]
+        if runs.empty:
             continue
-        end = min(float(run["counted"].max()) for run in runs)
-        times = np.unique(np.concatenate([run["counted"].to_numpy() for run in runs]))
-        times = times[times <= end]
-        last = [run["counted"].searchsorted(times, side="right") - 1 for run in runs]
-        values = np.stack(
-            [run["value"].to_numpy()[place] for run, place in zip(runs, last, strict=True)]
-        )
-        axes.step(times / 1e3, values.mean(0), where="post", color=line.colour, label=line.label)
-        low, high = values.min(0), values.max(0)
-        band(axes, times / 1e3, low, high, line.label, line.colour, step="post")
+        end = runs.groupby("seed")["counted"].max().min()
+        by_seed = runs.groupby(["counted", "seed"])["value"].last().unstack().ffill().loc[:end]
+        x, means = by_seed.index / 1e3, by_seed.mean(axis=1)
+        axes.step(x, means, where="post", color=line.colour, label=line.label)
+        low, high = by_seed.min(axis=1), by_seed.max(axis=1)
+        band(axes, x, low, high, line.label, line.colour, step="post")
     axes.axhline(goal, color=BLACK, linestyle=":", lw=1.0)
     if len(ends) and ends.max() > 20 * ends.min():
         axes.set_xscale("log")
