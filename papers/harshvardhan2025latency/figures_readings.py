@@ -27,7 +27,6 @@ from fedsampling.report.drawing.artefacts import (
 )
 
 from . import claims, claims_trends
-from .claims import reading_finding, row_readings
 from .runtimes import (
     CASES,
     DATA,
@@ -107,7 +106,7 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
     spec = paper.claims[name]
     row = spec.experiments[0]
     case = CASES[spec.artefact]
-    for (flanp, label), table in row_readings(summaries, spec, paper).items():
+    for (flanp, label), table in claims.row_readings(summaries, spec, paper).items():
         if flanp != "flanp":
             continue
         summary = row_summary(summaries, row if label == "sampling" else f"{row}_sampling", case)
@@ -128,7 +127,7 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
             "least_single": float(single.min()),
             "most_single": float(single.max()),
             "claim": name,
-            "verdict": reading_finding(table, spec, paper).verdict,
+            "verdict": claims.reading_finding(table, spec, paper).verdict,
         }
 
 
@@ -202,7 +201,7 @@ def _judged(table: pd.DataFrame, claim: str, case: str, paper: Paper) -> dict[st
         "seconds": nan_if_infinite(float(runs["counted"].mean())),
         "reached": int(np.isfinite(runs["counted"]).sum()),
         "runs": len(runs),
-        "verdict": reading_finding(table, paper.claims[claim], paper).verdict,
+        "verdict": claims.reading_finding(table, paper.claims[claim], paper).verdict,
     }
 
 

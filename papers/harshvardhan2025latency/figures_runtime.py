@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from .runtimes import (
     TABLES,
     course,
     end,
+    in_seconds,
     listed_means,
     main_reading,
     mean_runtimes,
@@ -79,7 +81,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
             panel.set(yscale="log", title=title)
             panel.set_xlabel("runtime (rounds of 1 s)" if no_delays else "runtime (10³ s)")
             means = mean_runtimes(runtimes(summary, goal), case)
-            reached = listed_means(means, _or_not)
+            reached = listed_means(means, partial(in_seconds, missing="not in every run"))
             notes.append(f"{title}: {goal:g} after {reached}.")
         axes[0].set_ylabel("normalised test loss")
         axes[0].set_ylim(bottom=goal / BELOW_GOAL)
@@ -215,10 +217,6 @@ def _draw_printed(axes: Axes, paper: Paper, experiment: str, case: str, goal: fl
         if np.isfinite(report.number):
             printed_point(axes, report.number, goal, f"_{LABEL}", LINES[name].colour)
     printed_point(axes, np.nan, np.nan)  # for the legend
-
-
-def _or_not(seconds: float) -> str:
-    return f"{show(seconds)} s" if np.isfinite(seconds) else "not in every run"
 
 
 # Tables 1, 2 and 3a to 3c of Harshvardhan et al. 2025.

@@ -294,22 +294,18 @@ def sweep_runtimes(summaries: Summaries, paper: Paper, table: str, sampling: str
     if sampling != "sampling":
         names = (*names, *(f"{name}_sampling" for name in names))
     available = [summaries[name] for name in names if name in summaries]
+    scale = available[-1].provenance["scale"]
     labels = {"submodular": "submodular", sampling: "sampling"}
     parts = []
-    for summary in available:
-        if summary.provenance["scale"] != available[-1].provenance["scale"]:
-            continue
-        cases = summary.settings["cases"]
+    for summary in (each for each in available if each.provenance["scale"] == scale):
         values = {
             case: f"{vary(record(summary, case)):g}"
-            for case in cases
+            for case in summary.settings["cases"]
             if summary.setting("delays.name", case) == "synthetic"
         }
         times = runtimes(summary, goal)
-        times = times[times["case"].isin(list(values)) & times["sampler"].isin(list(labels))]
-        parts.append(
-            times.assign(value=times["case"].map(values), sampler=times["sampler"].map(labels))
-        )
+        times = times.assign(value=times["case"].map(values), sampler=times["sampler"].map(labels))
+        parts.append(times.dropna(subset=["value", "sampler"]))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -343,9 +339,9 @@ def mean_in_seconds(seconds: pd.Series) -> str:
     return in_seconds(float(seconds.mean()))
 
 
-def in_seconds(seconds: float) -> str:
-    """Write seconds, or N/A if they are infinite."""
-    return f"{show(seconds)} s" if np.isfinite(seconds) else "N/A"
+def in_seconds(seconds: float, missing: str = "N/A") -> str:
+    """Write seconds, or `missing` if they are infinite."""
+    return f"{show(seconds)} s" if np.isfinite(seconds) else missing
 
 
 def listed_means(means: Mapping[str, float], write: Callable[[float], str]) -> str:
