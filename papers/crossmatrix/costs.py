@@ -70,9 +70,8 @@ def trajectories(summary: Summary) -> pd.DataFrame:
     metric = "accuracy" if "accuracy" in wide else "test_loss"
     with np.errstate(invalid="ignore", divide="ignore"):
         score = wide[metric] if metric == "accuracy" else -np.log(wide[metric])
-    runs = [wide.index.get_level_values(key) for key in KEYS]
     charges = wide[[name for parts in COSTS.values() for name in parts if name in wide]]
-    spent = charges.fillna(0.0).groupby(runs).cumsum()
+    spent = charges.fillna(0.0).groupby(level=KEYS).cumsum()
     costs = {
         cost: spent[[name for name in parts if name in spent]].sum(axis=1)
         for cost, parts in COSTS.items()
