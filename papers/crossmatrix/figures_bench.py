@@ -4,10 +4,14 @@
 :mod:`fedsampling.report.which_sampler.advice` aggregates them over families and gives advice.
 """
 
+from functools import partial
 from itertools import product
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.stats import rankdata, wilcoxon
 
 from fedsampling.base.records import check
@@ -15,6 +19,8 @@ from fedsampling.evidence.histories import is_at_edge
 from fedsampling.evidence.statistics import listed, mean, show, show_interval
 from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, Paper, load_paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
+from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
+from fedsampling.report.names import NAMES
 from fedsampling.report.which_sampler.advice import (
     INFORMATION,
     NOTHING_BETTER,
@@ -32,17 +38,16 @@ from .costs import (
     by_dataset,
     compared_datasets,
     dataset_facts,
-    draw_bands,
     gains_from_tuning,
     grid_scores,
     label,
-    requires_comparison,
     shared_worlds,
     speed_ups_by_dataset,
     speed_ups_on,
-    title,
 )
 
+NOT_COMPARED = "No dataset is both tuned and compared yet."
+LEAST_SPEED_UP = 0.2  # smaller speed-ups are triangles at the edge of the figure
 SITUATIONS = [
     (information, unequal, skewed)
     for unequal, skewed in ((None, None), *product((False, True), repeat=2))
@@ -60,9 +65,14 @@ CONFIRMING = "confirm_"
 OTHER_WORLDS = {"fresh_": "fresh worlds", CONFIRMING: "fresh worlds and trials"}
 
 
-@requires_comparison
 def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw speed-ups over MD: geometric means over families of datasets, with their intervals."""
+    if not compared_datasets(summaries):
+        with style():
+            figure, (axis,) = panels(1, 1, height=1.0)
+            axis.axis("off")
+            axis.text(0, 0.5, NOT_COMPARED)
+        return Artefact(pd.DataFrame({"scheme": []}), figure, NOT_COMPARED, (NOT_COMPARED,))
     speed_ups = speed_ups_by_dataset(summaries, paper.folder)
     speed_ups = speed_ups[~speed_ups["away"]]
     table = pd.concat(
@@ -71,14 +81,54 @@ def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
     )
     needs = {name: " ".join(sorted(kinds)) for name, kinds in information_needs(summaries).items()}
     table["needs"] = table["scheme"].map(needs)
-    families = speed_ups["family"].nunique()
     return Artefact(
         table,
-        draw_bands(table, families),
+        _bands(table),
         alt="Speed-up of each sampler over MD sampling in rounds, bits and seconds, with intervals "
         "over families of datasets, and that on its worst family.",
         notes=(_scope(speed_ups, summaries, paper), *_faster_and_slower(table)),
     )
+
+
+def _bands(table: pd.DataFrame) -> Figure:
+    """Draw speed-ups with intervals, a row for each sampler and a panel for each measure."""
+    rounds = table[table["measure"] == "rounds"].sort_values(["speed_up", "scheme"])
+    order, rows = rounds["scheme"].tolist(), np.arange(len(rounds))
+    families = rounds["families"].max()
+    with style(), mpl.rc_context({"figure.constrained_layout.w_pad": 0.12}):
+        figure, axes = panels(1, 3, width=11.6, height=1.2 + 0.26 * len(order), sharey=True)
+        for axis, measure, colour in zip(axes, MEASURES, (BLUE, ORANGE, VERMILION), strict=True):
+            part = table[table["measure"] == measure].set_index("scheme").loc[order]
+            axis.hlines(rows, part["low"], part["high"], color=colour, linewidth=4, alpha=0.35)
+            axis.plot(part["speed_up"], rows, "o", color=colour, markersize=4.5)
+            axis.plot(part["worst"], rows, "|", color=BLACK, markersize=6)
+            off_scale = part["speed_up"].to_numpy() < LEAST_SPEED_UP
+            edge = np.full(off_scale.sum(), LEAST_SPEED_UP)
+            axis.plot(edge, rows[off_scale], "<", color=colour, markersize=6)
+            axis.axvline(1.0, color=BLACK, linestyle=":", linewidth=1.0)
+            axis.set(title=f"{measure}; right: rank", xlabel="speed-up over MD")
+            axis.set(xscale="log", xlim=(LEAST_SPEED_UP, 5))
+            axis.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "1", "2", "4"])
+            axis.minorticks_off()
+            axis.grid(axis="x")
+            for row, (_, cells) in zip(rows, part.iterrows(), strict=True):
+                rank = "" if np.isnan(cells["rank"]) else f"{cells['rank']:g}"
+                place, coordinates = (1.01, row), ("axes fraction", "data")
+                axis.annotate(rank, place, xycoords=coordinates, va="center", fontsize=7.5)
+        axes[0].set_ylim(-0.7, len(order) - 0.3)
+        axes[0].set_yticks(rows, [_row_label(row, families) for row in rounds.to_dict("records")])
+        for name, tick in zip(order, axes[0].get_yticklabels(), strict=True):
+            if name not in NAMES:  # a user's sampler
+                tick.set(color=VERMILION, fontweight="bold")
+    return figure
+
+
+def _row_label(row: dict[Any, Any], families: int) -> str:
+    """Name a sampler, with its number of families if not all, and the runs that missed."""
+    extra = [] if row["families"] == families else [f"{row['families']} families"]
+    if missed := row["runs"] - row["reached"]:
+        extra.append(f"{missed} of {row['runs']} missed")
+    return label(row["scheme"]) + (f" ({', '.join(extra)})" if extra else "")
 
 
 def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -86,8 +136,8 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
 
     Returns a row for each sampler: ``speed_up``, ``low``, ``high`` over families; ``worst`` on
     ``worst_family``; ``families``, ``sets``; ``rank`` among the samplers of all families; the
-    relative ``area`` with ``area_low``, ``area_high``; ``holm_p`` of Wilcoxon's signed-rank test
-    over families; ``reached`` of ``runs``.
+    relative ``area`` with ``area_low``, ``area_high``; two-sided ``p`` of Wilcoxon's signed-rank
+    test over families, and ``holm_p``; ``reached`` of ``runs``.
     """
     samplers = sorted(speed_ups["scheme"].unique())
     logs = by_family(speed_ups, samplers)
@@ -113,7 +163,7 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
                 "area": area.value,
                 "area_low": area.low,
                 "area_high": area.high,
-                "p": signed_rank_p(of_sampler.to_numpy()),
+                "p": wilcoxon(of_sampler).pvalue if of_sampler.any() else 1.0,
                 "reached": int(counts.loc[name, "reached"]),
                 "runs": int(counts.loc[name, "runs"]),
             }
@@ -125,11 +175,6 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
     return table
 
 
-def signed_rank_p(logs: np.ndarray) -> float:
-    """Return the two-sided p of Wilcoxon's signed-rank test over families; 1 if all are zero."""
-    return float(wilcoxon(logs).pvalue) if logs.any() else 1.0
-
-
 def _holm(p: np.ndarray, tested: np.ndarray) -> np.ndarray:
     """Return p values with Holm's correction; 1 where nothing was tested."""
     order = np.argsort(np.where(tested, p, np.inf))[: tested.sum()]
@@ -137,21 +182,6 @@ def _holm(p: np.ndarray, tested: np.ndarray) -> np.ndarray:
     adjusted = np.ones(len(p))
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
-
-
-def bench_matrix_rounds(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate rounds by dataset."""
-    return _matrix(summaries, paper, "rounds")
-
-
-def bench_matrix_bits(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate bits by dataset."""
-    return _matrix(summaries, paper, "bits")
-
-
-def bench_matrix_seconds(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate seconds by dataset."""
-    return _matrix(summaries, paper, "seconds")
 
 
 def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
@@ -164,7 +194,8 @@ def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
     table["fresh"] = np.arange(len(table)) >= len(bench)
     table = table[table["measure"] == measure].reset_index(drop=True)
     differ = pd.read_csv(paper.folder / "datasets.csv").set_index("set")["differ"]
-    table["title"] = table["set"].map(lambda name: title(summaries, name))
+    titles = {name: summary.settings["title"] for name, summary in summaries.items()}
+    table["title"] = table["set"].map(titles)
     table["differ"] = table["set"].map(differ).fillna("")
     unit, scale = UNITS[measure]
     table["unit"], table["cost"] = unit, table["cost"] / scale
@@ -178,6 +209,11 @@ def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
             "speed-ups in fresh worlds.",
         ),
     )
+
+
+bench_matrix_rounds = partial(_matrix, measure="rounds")
+bench_matrix_bits = partial(_matrix, measure="bits")
+bench_matrix_seconds = partial(_matrix, measure="seconds")
 
 
 def _fresh(summaries: Summaries, paper: Paper) -> pd.DataFrame:
@@ -360,10 +396,10 @@ def bench_reruns(summaries: Summaries, paper: Paper) -> Artefact:
 def _scope(speed_ups: pd.DataFrame, summaries: Summaries, paper: Paper) -> str:
     """Say how many families and datasets there are, which have one world, and which have no run."""
     worlds = speed_ups.groupby("set")["worlds"].max()
-    single = [title(summaries, str(name)) for name in worlds.index[worlds == 1]]
+    single = [summaries[str(name)].settings["title"] for name in worlds.index[worlds == 1]]
     declared = load_paper(paper.key, paper.folder.parent).experiments
     missing = [
-        str(spec["title"])
+        spec["title"]
         for name, spec in declared.items()
         if name.startswith(BENCH) and not {name, TUNING + name} <= summaries.keys()
     ]

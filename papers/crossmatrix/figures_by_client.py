@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -39,21 +39,12 @@ WORST = "worst_accuracy"
 NEVER_SELECTED = "never_selected"
 
 
-class Mark(NamedTuple):
-    """How a summary of the clients' accuracies is drawn."""
-
-    measure: str
-    label: str
-    colour: str
-    marker: str
-
-
-MARKS = (
-    Mark(WORST, "worst tenth", VERMILION, "<"),
-    Mark("median_accuracy", "median", BLUE, "|"),
-    Mark("mean_accuracy", "mean", BLACK, "o"),
-    Mark("best_accuracy", "best tenth", GREEN, ">"),
-)
+MARKS = {  # of summaries of the clients' accuracies: label, colour and marker
+    WORST: ("worst tenth", VERMILION, "<"),
+    "median_accuracy": ("median", BLUE, "|"),
+    "mean_accuracy": ("mean", BLACK, "o"),
+    "best_accuracy": ("best tenth", GREEN, ">"),
+}
 # Columns of a dataset's table, with their measures; those with an interval first.
 INTERVALS = {
     "never take part": NEVER_SELECTED,
@@ -115,7 +106,9 @@ def left_out(summaries: Summaries, paper: Paper) -> Artefact:
     ]
     table = pd.concat(parts, ignore_index=True)
     table["label"] = table["sampler"].map(label)
-    titles = {name: _title(summary) for name, summary in summaries.items()}
+    titles = {
+        name: summary.settings["title"].rpartition(", ")[0] for name, summary in summaries.items()
+    }
     cells = table.assign(
         scheme=table["label"],
         title=table["set"].map(titles),
@@ -144,9 +137,10 @@ def measures(summary: Summary) -> pd.DataFrame:
 def means(summary: Summary) -> pd.DataFrame:
     """Average over seeds: a row for each sampler and client, the smallest clients first.
 
-    Of clients of equal size, those that are least often available are first.  ``expected`` is MD's
-    participation rate; NaN if clients come and go.  ``never_selected`` and ``worst_accuracy`` are
-    the means of :func:`measures`, the same for all clients of a sampler.
+    Of clients of equal size, those that are least often available are first.  ``expected`` is the
+    probability of being among MD's m draws with replacement; NaN if clients come and go.
+    ``never_selected`` and ``worst_accuracy`` are the means of :func:`measures`, the same for all
+    clients of a sampler.
     """
     names = ["samples", "importance", "tests", "offered", "participation", "relative_weight"]
     grouped = clients_of(summary).groupby(["sampler", "client"])
@@ -154,16 +148,9 @@ def means(summary: Summary) -> pd.DataFrame:
     of_runs = measures(summary)[[NEVER_SELECTED, WORST]].groupby("sampler").mean().reset_index()
     table = table.merge(of_runs, on="sampler")
     m = int(summary.setting("m", sampler=REFERENCE))
-    table["expected"] = expected_participation(table["importance"].to_numpy(), m)
-    if table["offered"].nunique() > 1:
-        table["expected"] = np.nan
+    is_constant = table["offered"].nunique() == 1
+    table["expected"] = 1 - (1 - table["importance"]) ** m if is_constant else np.nan
     return table.sort_values(["sampler", "samples", "offered", "client"], ignore_index=True)
-
-
-def expected_participation(importance: Array, m: int) -> Array:
-    """Return the probability that a client is among m draws with replacement (MD)."""
-    probability: Array = 1 - (1 - importance) ** m
-    return probability
 
 
 def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
@@ -173,27 +160,20 @@ def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
     differences from MD's ``<measure>_difference`` with ``…_low`` and ``…_high``, Holm-corrected
     over samplers; ``leaves_out`` and ``costs_accuracy``.
     """
-    wide = {name: by_run[name].unstack("sampler") for name in (NEVER_SELECTED, WORST)}
-    samplers = [str(name) for name in wide[NEVER_SELECTED] if name != REFERENCE]
-    gaps: dict[str, Mapping[str, Estimate]] = {
-        measure: holm({name: (values[name], values[REFERENCE]) for name in samplers}, difference)
-        for measure, values in wide.items()
-    }
-    rows = []
-    for name in (REFERENCE, *samplers):
-        row: dict[str, Any] = {"sampler": name}
-        for measure, values in wide.items():
-            gap = gaps[measure].get(name, Estimate(0.0, 0.0, 0.0, len(values)))
-            row |= {
-                measure: float(values[name].mean()),
-                f"{measure}_difference": gap.value,
-                f"{measure}_low": gap.low,
-                f"{measure}_high": gap.high,
-            }
-        row["leaves_out"] = row[f"{NEVER_SELECTED}_low"] > 0
-        row["costs_accuracy"] = row[f"{WORST}_high"] < 0
-        rows.append(row)
-    return pd.DataFrame(rows)
+    columns: dict[str, dict[str, float]] = {}
+    for measure in (NEVER_SELECTED, WORST):
+        values = by_run[measure].unstack("sampler")
+        md = values[REFERENCE]
+        pairs = {str(name): (values[name], md) for name in values if name != REFERENCE}
+        gaps = {REFERENCE: Estimate(0.0, 0.0, 0.0, len(md)), **holm(pairs, difference)}
+        columns[measure] = {name: values[name].mean() for name in gaps}
+        columns[f"{measure}_difference"] = {name: gap.value for name, gap in gaps.items()}
+        columns[f"{measure}_low"] = {name: gap.low for name, gap in gaps.items()}
+        columns[f"{measure}_high"] = {name: gap.high for name, gap in gaps.items()}
+    table = pd.DataFrame(columns).rename_axis("sampler").reset_index()
+    table["leaves_out"] = table[f"{NEVER_SELECTED}_low"] > 0
+    table["costs_accuracy"] = table[f"{WORST}_high"] < 0
+    return table
 
 
 def _names(summary: Summary, clients: pd.Series) -> pd.Series:
@@ -229,11 +209,11 @@ def _figure(table: pd.DataFrame, order: list[str], by_run: pd.DataFrame) -> Figu
         axis.set_title(f"{title}; clients by {order_by}")
     names = [EXPECTED] * len(top) + [label(name) for name in order]
     axes[0].set_yticks(range(len(names)), names)
-    for mark in MARKS:
-        accuracies = by_run[mark.measure].groupby("sampler").mean()[order].to_numpy()
-        rows = np.arange(len(order)) + len(top)
-        looks: dict[str, Any] = {"color": mark.colour, "markersize": 5, "clip_on": False}
-        axes[2].plot(accuracies, rows, mark.marker, label=mark.label, **looks)
+    rows = np.arange(len(order)) + len(top)
+    for measure, (words, colour, marker) in MARKS.items():
+        accuracies = by_run[measure].groupby("sampler").mean()[order].to_numpy()
+        looks: dict[str, Any] = {"color": colour, "markersize": 5, "clip_on": False}
+        axes[2].plot(accuracies, rows, marker, label=words, **looks)
     axes[2].set(title="accuracy over clients", xlabel="accuracy", xlim=(0, 1))
     figure.legend(*axes[2].get_legend_handles_labels(), loc="outside lower right", ncols=2)
     axes[2].set_ylim(len(names) - 0.5, -0.5)
@@ -278,10 +258,6 @@ def _never_available(table: pd.DataFrame) -> list[str]:
         return []
     clients_are = "1 client is" if count == 1 else f"{count} clients are"
     return [f"{clients_are} never available (white) and so left out by every sampler."]
-
-
-def _title(summary: Summary) -> str:
-    return str(summary.settings["title"]).rpartition(", ")[0]
 
 
 def _with_asterisks(row: Any) -> str:

@@ -64,10 +64,9 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     reading of a sampler was run and the verdict changes without this sampler, because the stages of
     FLANP and the bound in DelayHetSampling change the verdict of another row (c4).
     """
-    row, _ = row_of(spec)
     combinations = row_readings(summaries, spec, paper)
     findings = {
-        labels: reading_finding(table, spec, paper, row) for labels, table in combinations.items()
+        labels: reading_finding(table, spec, paper) for labels, table in combinations.items()
     }
     main = next(iter(findings))
     finding = findings[main]
@@ -76,20 +75,21 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         for name in _row_experiments(summaries, spec):
             samplers |= summaries[name].settings["samplers"]
         words = {labels: settings_in_words(labels, samplers) for labels in findings}
-        by_words = {words[labels]: reading for labels, reading in findings.items()}
-        finding = over_choices(by_words, words[main])
+        finding = over_choices(
+            {words[labels]: reading for labels, reading in findings.items()}, words[main]
+        )
     settings = summaries[spec.experiments[0]].settings["samplers"]["sampling"]
     is_bounded = settings.get("bound") != "start" and main[1] != MAIN_READING
     caveats = [
         _unstated(finding, is_bounded),
         _with_all_seconds(combinations[main]),
-        _near_tie(spec, paper, row),
+        _near_tie(printed_of(spec, paper)),
     ]
     open_because = ""
     if spec.open_choices and any(name in paper.left_out for name in _variants(spec)):
         open_because = "The runs of its open choices are not finished."
     elif finding.verdict != DEPENDS and (
-        unvaried := _unvaried(combinations, findings[main].verdict, spec, paper, row)
+        unvaried := _unvaried(combinations, findings[main].verdict, spec, paper)
     ):
         open_because = (
             f"{finding.reason} But without {listed(unvaried)} the verdict changes, only one "
@@ -97,7 +97,7 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         )
     if open_because:
         finding = replace(finding, verdict="inconclusive", reason=open_because)
-    parts = {**finding.parts, **_gains_of_proposed(combinations[main], spec, paper, row)}
+    parts = {**finding.parts, **_gains_of_proposed(combinations[main], spec, paper)}
     return replace(finding, caveat=" ".join(filter(None, caveats)), parts=parts)
 
 
@@ -106,7 +106,6 @@ def _unvaried(
     judged: Verdict,
     spec: ClaimSpec,
     paper: Paper,
-    row: str,
 ) -> list[str]:
     """Name the samplers with a single reading without which the verdict would be another."""
     table = next(iter(combinations.values()))
@@ -116,17 +115,15 @@ def _unvaried(
         if (
             len({labels[position] for labels in combinations}) == 1
             and judged not in UNDECIDED
-            and reading_finding(without, spec, paper, row).verdict != judged
+            and reading_finding(without, spec, paper).verdict != judged
         ):
             names.append(LINES[name].label)
     return names
 
 
-def _gains_of_proposed(
-    table: pd.DataFrame, spec: ClaimSpec, paper: Paper, row: str
-) -> dict[str, Part]:
+def _gains_of_proposed(table: pd.DataFrame, spec: ClaimSpec, paper: Paper) -> dict[str, Part]:
     """Judge each proposed sampler's gain over random selection; the claim does not need it."""
-    theirs = printed_row(paper, spec.artefact, row).numbers
+    theirs = printed_of(spec, paper).numbers
     seconds = at_least(table)
     parts: dict[str, Part] = {}
     for name in PROPOSED:
@@ -197,9 +194,8 @@ def _with_all_seconds(table: pd.DataFrame) -> str:
     )
 
 
-def _near_tie(spec: ClaimSpec, paper: Paper, row: str) -> str:
+def _near_tie(theirs: PrintedRow) -> str:
     """State if the paper's table hardly separates its fastest sampler from the next."""
-    theirs = printed_row(paper, spec.artefact, row)
     rivals = [name for name in theirs.numbers if name not in {*PROPOSED, theirs.fastest}]
     rival = min(rivals, key=theirs.over_fastest)
     if theirs.over_fastest(rival) > NEAR_TIE:
@@ -234,6 +230,11 @@ def _variants(spec: ClaimSpec) -> list[str]:
     return [f"{row}_{varied}{case}" for varied in ("sampling", "flanp") for case in cases]
 
 
+def printed_of(spec: ClaimSpec, paper: Paper) -> PrintedRow:
+    """Return a claim's row of the paper's Table 1 or 2."""
+    return printed_row(paper, spec.artefact, row_of(spec)[0])
+
+
 def row_of(spec: ClaimSpec) -> tuple[str, Callable[..., pd.DataFrame]]:
     """Return a claim's row, a key of :data:`.runtimes.DATA`, and the function that pairs runs."""
     experiment = spec.experiments[0]
@@ -246,7 +247,6 @@ def reading_finding(
     table: pd.DataFrame,
     spec: ClaimSpec,
     paper: Paper,
-    row: str,
     may_be_first: frozenset[str] | None = None,
 ) -> Finding:
     """Judge a row with one reading of FLANP and of DelayHetSampling.
@@ -258,7 +258,7 @@ def reading_finding(
     means = table.groupby("sampler")["counted"].mean().reindex(SEVEN).dropna()
     if not np.isfinite(means.min()):
         return Finding("inconclusive", "no sampler reaches the target", "Nothing to compare.")
-    theirs = printed_row(paper, spec.artefact, row)
+    theirs = printed_of(spec, paper)
     ours = ranking(table, may_be_first or {*PROPOSED, theirs.fastest})
     factor = theirs.over_fastest("random")
     size_counts = factor > spec.margin

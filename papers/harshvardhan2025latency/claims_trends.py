@@ -28,6 +28,7 @@ from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 
 from .runtimes import (
+    DIRECTIONS,
     LINES,
     MAIN_READING,
     PROPOSED,
@@ -113,30 +114,34 @@ def flanp_over_random(
 
 def c21(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether runtime increases with rotation, with each reading of DelayHetSampling."""
-    return _trend_in_each_reading(summaries, spec, paper, 1)
+    return _trend_in_each_reading(summaries, spec, paper)
 
 
 def c22(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether runtime decreases with link speed, with each reading and size of the model."""
-    finding = _trend_in_each_reading(summaries, spec, paper, -1)
+    finding = _trend_in_each_reading(summaries, spec, paper)
     if not finding.readings or "links_model" not in summaries:
         return finding
     size = summaries["links_model"].setting("delays.model_bytes", "speed-1")
-    larger = larger_model(summaries, spec, paper)
     readings = {
         row.setting: Finding(row.verdict, row.ours, finding.reason, row.drawn)
         for row in finding.readings
     }
-    readings[f"a model of {show(size / 1e6, 2)} MB; Assumption 3 alone"] = larger
+    readings[f"a model of {show(size / 1e6, 2)} MB; Assumption 3 alone"] = _larger_model(
+        summaries, spec, paper
+    )
     return over_choices(readings, main=finding.readings[0].setting)
 
 
-def _trend_in_each_reading(
-    summaries: Summaries, spec: ClaimSpec, paper: Paper, sign: int
-) -> Finding:
+def _trend_in_each_reading(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     findings = {
-        reading_in_words(settings): trend(summaries, spec, paper, sign, label)
-        for label, settings in sampling_readings(summaries, SWEEPS[spec.artefact][1]).items()
+        reading_in_words(settings): _sweep_finding(
+            seconds_along_sweep(summaries, paper, spec.artefact, label),
+            spec,
+            paper,
+            steps=len(printed(paper, spec.artefact)),
+        )
+        for label, settings in _sampling_readings(summaries, SWEEPS[spec.artefact][1]).items()
     }
     main = next(iter(findings))
     return over_choices(findings, main) if len(findings) > 1 else findings[main]
@@ -198,19 +203,18 @@ TASKS = {
 }
 
 
-def c24(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
-    """Judge the order of the overheads, and the ratio of ApproxOptSampling's to all others."""
-    return overheads(summaries["overhead"], spec, paper)
-
-
-def overheads(
-    summary: Summary,
+def c24(
+    summaries: Summaries,
     spec: ClaimSpec,
     paper: Paper,
     case: str = "quadratic",
     approx_opt: str = "approx_opt",
 ) -> Finding:
-    """Judge the overheads of one problem."""
+    """Judge the order of the overheads, and the ratio of ApproxOptSampling's to all others.
+
+    `case`: the problem. `approx_opt`: the metric of ApproxOptSampling's seconds.
+    """
+    summary = summaries["overhead"]
     device = "; ".join(summary.provenance.get("device", ())) or "an unknown machine"
     device = device.replace(", 1 threads", ", 1 thread")
     rows = summary.select(case=case, since=0, until=0)
@@ -252,7 +256,7 @@ def overheads(
     )
 
 
-def sampling_readings(summaries: Summaries, sweep: str) -> dict[str, Mapping[str, Any]]:
+def _sampling_readings(summaries: Summaries, sweep: str) -> dict[str, Mapping[str, Any]]:
     """Return DelayHetSampling's settings in each reading of a sweep, the main reading first."""
     variants = summaries.get(f"{sweep}_sampling")
     readings = {"sampling": summaries[sweep].settings["samplers"].get("sampling", {})}
@@ -260,15 +264,7 @@ def sampling_readings(summaries: Summaries, sweep: str) -> dict[str, Mapping[str
     return dict(sorted(readings.items(), key=lambda item: item[0] != MAIN_READING))
 
 
-def trend(
-    summaries: Summaries, spec: ClaimSpec, paper: Paper, sign: int, sampling: str = "sampling"
-) -> Finding:
-    """Judge whether runtime rises (sign 1) or falls (−1) along a sweep, for both samplers."""
-    tables = seconds_along_sweep(summaries, paper, spec.artefact, sign, sampling)
-    return _sweep_finding(tables, spec, paper, sign, steps=len(printed(paper, spec.artefact)))
-
-
-def larger_model(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
+def _larger_model(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge c22 with a larger sent model, which was run with the slowest and fastest links only."""
     times = runtimes(summaries["links_model"], target(paper, "dirichlet_mnist"))
     tables = {}
@@ -278,11 +274,11 @@ def larger_model(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding
         tables[LINES[name].label] = seconds.rename(columns={"speed-1": "1", "speed-10": "10"})[
             ["10", "1"]
         ]
-    return _sweep_finding(tables, spec, paper, -1, steps=2)
+    return _sweep_finding(tables, spec, paper, steps=2)
 
 
 def _sweep_finding(
-    tables: Mapping[str, pd.DataFrame], spec: ClaimSpec, paper: Paper, sign: int, steps: int
+    tables: Mapping[str, pd.DataFrame], spec: ClaimSpec, paper: Paper, steps: int
 ) -> Finding:
     """Judge whether both samplers' seconds change along a sweep as claimed.
 
@@ -290,9 +286,9 @@ def _sweep_finding(
     must lie above the margin (intersection–union test); otherwise Holm-corrected intervals decide.
     A significant change in the opposite direction in any single step contradicts the claim.
 
-    `tables`: see :func:`seconds_along_sweep`. `sign`: 1 if seconds rise along the paper's columns,
-    −1 if they fall. `steps`: number of columns of a finished sweep.
+    `tables`: see :func:`seconds_along_sweep`. `steps`: number of columns of a finished sweep.
     """
+    sign = DIRECTIONS[spec.artefact]
     ours = "; ".join(
         f"{label} "
         + ", ".join(f"{value}: {in_seconds(float(s))}" for value, s in table.mean()[::sign].items())
@@ -311,6 +307,8 @@ def _sweep_finding(
     ends = {label: compare(*pair, ratio) for label, pair in pairs.items()}
     if not all(above(end, spec.margin) == "holds" for end in ends.values()):
         ends, unit = holm(pairs, ratio, spec.margin), unit + JOINT  # for a verdict on one of them
+    first, *_, last = list(printed(paper, spec.artefact).values())[::sign]
+    effects = {LINES[name].label: last[name].number / first[name].number for name in PROPOSED}
     return verdict(
         {label: _rises(tables[label], end, spec.margin) for label, end in ends.items()},
         f"{ours}; "
@@ -320,36 +318,27 @@ def _sweep_finding(
             "inconclusive": "Seeds vary too much to decide.",
         },
         contrary_decides=False,
-        drawn=intervals(
-            ends, unit, least=spec.margin, effects=_printed_ends(paper, spec.artefact, sign)
-        ),
+        drawn=intervals(ends, unit, least=spec.margin, effects=effects),
     )
 
 
 def seconds_along_sweep(
-    summaries: Summaries, paper: Paper, artefact: str, sign: int, sampling: str = "sampling"
+    summaries: Summaries, paper: Paper, artefact: str, sampling: str
 ) -> dict[str, pd.DataFrame]:
     """Return each proposed sampler's seconds to the target, by seed and by value of the sweep.
 
-    `artefact`: a part of Table 3. `sign`: 1 if seconds rise along the paper's columns, −1 if they
-    fall. `sampling`: label of DelayHetSampling's reading. Returns by sampler; shape (seeds,
-    values), infinite if a run misses the target.  If the claim holds, seconds rise from left to
-    right.
+    `artefact`: a part of Table 3. `sampling`: label of DelayHetSampling's reading. Returns by
+    sampler; shape (seeds, values), infinite if a run misses the target.  If the claim holds,
+    seconds rise from left to right.
     """
     times = sweep_runtimes(summaries, paper, artefact, sampling)
-    values = list(printed(paper, artefact))[::sign]
+    values = list(printed(paper, artefact))[:: DIRECTIONS[artefact]]
     tables = {}
     for name in (name for name in PROPOSED if name in set(times["sampler"])):
         runs = times[times["sampler"] == name]
         table = runs.pivot(index="seed", columns="value", values="counted")
         tables[LINES[name].label] = table[[value for value in values if value in table]]
     return tables
-
-
-def _printed_ends(paper: Paper, artefact: str, sign: int) -> dict[str, float]:
-    """Return the paper's ratio from end to end of a sweep, by sampler."""
-    rows = list(printed(paper, artefact).values())[::sign]
-    return {LINES[name].label: rows[-1][name].number / rows[0][name].number for name in PROPOSED}
 
 
 def _rises(table: pd.DataFrame, end: Estimate, margin: float) -> Part:

@@ -30,7 +30,7 @@ from fedsampling.report.drawing.style import (
 
 from .figures_sensitivity import WORDS, in_words
 from .runtimes import record
-from .simulations import THRESHOLD
+from .simulations import LEVELS, THRESHOLD
 
 KILOMETRES_PER_DEGREE = 111.195  # of latitude
 SERIES = {  # of delays: how they are drawn
@@ -99,7 +99,8 @@ def figure1_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         right_limit = 100 * table["high"].max() + 4  # room for the label of the largest share
         axes.set(xlim=(-2, right_limit), ylim=(len(names) - 0.5, -0.5))
         axes.set_xlabel(f"delays above {THRESHOLD:g} s (%)")
-        axes.set_yticks(range(len(names)), [_with_default(name) for name in names])
+        defaults = {name: Parameters.model_fields[name].default for name in names}
+        axes.set_yticks(range(len(names)), [in_words(*default) for default in defaults.items()])
         axes.xaxis.set_major_locator(FixedLocator(range(0, 101, 5)))
         axes.grid(color="#eeeeee", axis="y")
         legend_below(figure, [axes], 2)
@@ -254,16 +255,17 @@ def _distributions(summary: Summary) -> pd.DataFrame:
 
 def _compared(summary: Summary) -> list[str]:
     """Compare our delays with the published delays; empty if they were not loaded."""
-    levels = ["0.01", "0.1", "0.5", "0.9", "0.99"]
     metrics = set(summary.rows["metric"])
     notes = []
     for name in (name for name in PUBLISHED if f"ks/{name}" in metrics):
-        ours = [_mean(summary, f"quantile/{level}") for level in levels]
-        theirs = [_mean(summary, f"reference_quantile/{name}/{level}") for level in levels]
+        ours, theirs = (
+            ", ".join(f"{_mean(summary, f'{quantile}/{level:g}'):,.0f}" for level in LEVELS)
+            for quantile in ("quantile", f"reference_quantile/{name}")
+        )
         notes.append(
-            f"Published delays with {name}: 1, 10, 50, 90, 99 % at {_listed(theirs)} s, "
+            f"Published delays with {name}: 1, 10, 50, 90, 99 % at {theirs} s, "
             f"{100 * _mean(summary, f'reference_share/{name}'):.1f} % above {THRESHOLD:g} s; ours "
-            f"at {_listed(ours)} s; Kolmogorov-Smirnov distance "
+            f"at {ours} s; Kolmogorov-Smirnov distance "
             f"{_mean(summary, f'ks/{name}'):.2f}."
         )
     return notes
@@ -279,15 +281,6 @@ def _wide(rows: pd.DataFrame, names: Sequence[str], prefix: str) -> pd.DataFrame
     chosen = rows[rows["metric"].isin(metrics) & (rows["at"] >= 0)]
     wide = chosen.pivot(index="at", columns="metric", values="value")
     return wide[metrics].set_axis(list(names), axis=1).reset_index(drop=True)
-
-
-def _listed(seconds: Sequence[float]) -> str:
-    return ", ".join(f"{value:,.0f}" for value in seconds)
-
-
-def _with_default(name: str) -> str:
-    """Write a parameter with its default and unit."""
-    return in_words(name, Parameters.model_fields[name].default)
 
 
 def _number(name: str, text: str) -> str:

@@ -27,19 +27,17 @@ from fedsampling.report.drawing.artefacts import (
 )
 
 from . import claims, claims_trends
-from .claims import reading_finding, row_readings
 from .runtimes import (
     CASES,
     DATA,
     DELAYS,
     PROPOSED,
-    SWEEPS,
     bound_in_words,
     by_problem,
     iterations,
+    main_reading,
     mean_runtimes,
     nan_if_infinite,
-    printed_row,
     readings,
     record,
     row_summary,
@@ -108,17 +106,20 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
     spec = paper.claims[name]
     row = spec.experiments[0]
     case = CASES[spec.artefact]
-    for (flanp, label), table in row_readings(summaries, spec, paper).items():
+    for (flanp, label), table in claims.row_readings(summaries, spec, paper).items():
         if flanp != "flanp":
             continue
         summary = row_summary(summaries, row if label == "sampling" else f"{row}_sampling", case)
         assert summary is not None  # it was read for row_readings
+        settings = summary.settings["samplers"][label]
         seconds = table.loc[table["sampler"] == "sampling", "counted"]
-        single = _single_client_rounds(summary, case, label)
+        clients = summary.select(metric="clients", case=case, sampler=label, since=0)
+        single = (clients["value"] == 1).groupby(clients["seed"]).mean()  # share of the rounds
         yield {
             "data": DATA[row],
             "delays": DELAYS[case],
-            **_sampling_in_words(summary.settings["samplers"][label]),
+            "bound": bound_in_words(settings),
+            "iterations": f"{iterations(settings):,}",
             "seconds": nan_if_infinite(float(seconds.mean())),
             "sd": float(seconds.std()) if np.isfinite(seconds).all() else np.nan,
             "reached": int(np.isfinite(seconds).sum()),
@@ -126,7 +127,7 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
             "least_single": float(single.min()),
             "most_single": float(single.max()),
             "claim": name,
-            "verdict": reading_finding(table, spec, paper, row).verdict,
+            "verdict": claims.reading_finding(table, spec, paper).verdict,
         }
 
 
@@ -141,12 +142,6 @@ def _cells_of_row(entry: Mapping[str, Any]) -> dict[str, str]:
         "rounds with one client (%)": show_range(shares),
         **{key: entry[key] for key in ("claim", "verdict")},
     }
-
-
-def _single_client_rounds(summary: Summary, case: str, label: str) -> pd.Series:
-    """Return each seed's share of rounds in which a single client trains."""
-    clients = summary.select(metric="clients", case=case, sampler=label, since=0)
-    return (clients["value"] == 1).groupby(clients["seed"]).mean()
 
 
 def link_speeds(summaries: Summaries, paper: Paper) -> Artefact:
@@ -206,7 +201,7 @@ def _judged(table: pd.DataFrame, claim: str, case: str, paper: Paper) -> dict[st
         "seconds": nan_if_infinite(float(runs["counted"].mean())),
         "reached": int(np.isfinite(runs["counted"]).sum()),
         "runs": len(runs),
-        "verdict": reading_finding(table, paper.claims[claim], paper, "quadratic").verdict,
+        "verdict": claims.reading_finding(table, paper.claims[claim], paper).verdict,
     }
 
 
@@ -230,16 +225,10 @@ def _flanp_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
     return {"first clients": str(settings["first"]), "a stage ends": end}
 
 
-def _sampling_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Describe DelayHetSampling's bound and iterations."""
-    return {"bound": bound_in_words(settings), "iterations": f"{iterations(settings):,}"}
-
-
 # Choices that could change verdicts of Harshvardhan et al. 2025.
 
 
 ROWS = ("c1", "c2", "c3", "c4", "c5", "c10", "c11", "c12", "c13", "c14")
-SWEPT = {"c21": 1, "c22": -1}
 FURTHER = {  # experiments with other choices
     "c20": ("quadratic", "quadratic_variants"),
     "c21": ("rotation_sampling",),
@@ -278,12 +267,13 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
 def _of_row(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
     """Vary the open choices, the clock, and who may be first in a row of Table 1."""
     spec = paper.claims[name]
-    row, _ = claims.row_of(spec)
     tables = claims.row_readings(summaries, spec, paper)
     table = next(iter(tables.values()))
 
-    def instead_of(choice: str, runs: pd.DataFrame, allowed: frozenset[str]) -> Alternative:
-        return _instead(name, choice, claims.reading_finding(runs, spec, paper, row, allowed))
+    def instead_of(
+        choice: str, runs: pd.DataFrame, allowed: frozenset[str] | None = None
+    ) -> Alternative:
+        return _instead(name, choice, claims.reading_finding(runs, spec, paper, allowed))
 
     if len(tables) > 1:
         varied = "stages of FLANP × readings of DelayHetSampling"
@@ -292,25 +282,21 @@ def _of_row(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternati
         yield counted(name, varied, claims.row_finding(summaries, spec, paper).readings)
     else:
         yield Alternative(name, "other stages of FLANP", "not run", "")
+    # For runs that miss the target, the paper's seconds are a lower bound.
+    ends = table["end"].where(np.isinf(table["all"]), table["all"])
     warm_up = "seconds of warm-up rounds and candidates' losses count as well"
-    yield _instead(name, warm_up, claims.reading_finding(_everything(table), spec, paper, row))
-    if row == "quadratic" and name == "c1":
+    yield instead_of(warm_up, table.assign(counted=table["all"], end=ends))
+    if name == "c1":
         missed = table.loc[(table["sampler"] == "submodular") & np.isinf(table["counted"]), "seed"]
         draws = plural(len(missed), "draw")
         reaching = f"without the {draws} in which DelayHetSubmodular misses the target"
         yield instead_of(reaching, table[~table["seed"].isin(missed)], frozenset(PROPOSED))
-    elif printed_row(paper, spec.artefact, row).fastest != "flanp":
+    elif claims.printed_of(spec, paper).fastest != "flanp":
         either = frozenset({*PROPOSED, "flanp"})
         yield instead_of("FLANP may be first, too", table, either)
     else:
         only = "only the proposed samplers may be first, not FLANP"
         yield instead_of(only, table, frozenset(PROPOSED))
-
-
-def _everything(table: pd.DataFrame) -> pd.DataFrame:
-    """Count all seconds; for runs that miss the target, the paper's seconds are a lower bound."""
-    end = table["end"].where(np.isinf(table["all"]), table["all"])
-    return table.assign(counted=table["all"], end=end)
 
 
 def _of_stages(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
@@ -327,22 +313,15 @@ def _of_stages(name: str, summaries: Summaries, paper: Paper) -> Iterator[Altern
 
 def _of_sweep(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
     """Judge c21 or c22 by means, by every seed, and over its open choices."""
-    tables = _main_sweep(name, summaries, paper)
+    artefact = paper.claims[name].artefact
+    main = main_reading(summaries, artefact)
+    tables = claims_trends.seconds_along_sweep(summaries, paper, artefact, main)
+    steps = {label: np.diff(table.mean()) for label, table in tables.items()}
     changes = {label: table.iloc[:, -1] - table.iloc[:, 0] for label, table in tables.items()}
-    yield _by_sign(name, "the order of the means decides", _steps_of_means(tables))
+    yield _by_sign(name, "the order of the means decides", steps)
     yield _by_sign(name, "the sign of every seed's ends decides", changes)
-    yield _over_readings(name, summaries, paper)
-
-
-def _main_sweep(name: str, summaries: Summaries, paper: Paper) -> dict[str, pd.DataFrame]:
-    """Return :func:`.seconds_along_sweep` with the main reading of DelayHetSampling."""
-    artefact, sign = paper.claims[name].artefact, SWEPT[name]
-    main = next(iter(claims_trends.sampling_readings(summaries, SWEEPS[artefact][1])))
-    return claims_trends.seconds_along_sweep(summaries, paper, artefact, sign, main)
-
-
-def _steps_of_means(tables: Mapping[str, pd.DataFrame]) -> dict[str, ArrayLike]:
-    return {label: np.diff(table.mean()) for label, table in tables.items()}
+    finding = judge_function(paper, name)(summaries, paper.claims[name], paper)
+    yield counted(name, "its unstated choices", finding.readings)
 
 
 def _by_sign(name: str, choice: str, differences: Mapping[str, ArrayLike]) -> Alternative:
@@ -350,12 +329,6 @@ def _by_sign(name: str, choice: str, differences: Mapping[str, ArrayLike]) -> Al
     parts = {label: _all_positive(values) for label, values in differences.items()}
     finding = verdict(parts, "", {}, contrary_decides=False)
     return instead(name, choice, finding, finding.reason.rstrip("."))
-
-
-def _over_readings(name: str, summaries: Summaries, paper: Paper) -> Alternative:
-    """Count the verdicts of a claim over its open choices."""
-    finding = judge_function(paper, name)(summaries, paper.claims[name], paper)
-    return counted(name, "its unstated choices", finding.readings)
 
 
 def _all_positive(differences: ArrayLike) -> Part:
@@ -366,14 +339,14 @@ def _all_positive(differences: ArrayLike) -> Part:
 
 def _of_overheads(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
     """Vary the iterations, the solver and the problem."""
-    summary, spec = summaries["overhead"], paper.claims[name]
+    spec = paper.claims[name]
     yield Alternative(name, "more iterations of ApproxOptSampling's solver", "not run", "")
     changed: dict[str, dict[str, Any]] = {
         "ApproxOptSampling solved by SLSQP": {"approx_opt": "approx_opt_slsqp"},
         "on Shakespeare instead of Quadratic": {"case": "shakespeare"},
     }
     for choice, changes in changed.items():
-        yield _instead(name, choice, claims_trends.overheads(summary, spec, paper, **changes))
+        yield _instead(name, choice, claims_trends.c24(summaries, spec, paper, **changes))
 
 
 def _instead(name: str, choice: str, finding: Finding) -> Alternative:

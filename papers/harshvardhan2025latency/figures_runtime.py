@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from .runtimes import (
     TABLES,
     course,
     end,
+    in_seconds,
     listed_means,
     main_reading,
     mean_runtimes,
@@ -70,17 +72,16 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     with style():
         figure, axes = panels(1, 3, width=11.6, height=4.2, sharey=True)
         for panel, (title, (summary, case)) in zip(axes, parts.items(), strict=True):
-            track = course(summary)
-            track = track[track["case"] == case]
+            track = course(summary, case)
             tables.append(track.assign(panel=title[:3]))
             no_delays = case == "none"
-            _losses(panel, track, goal, 1.0 if no_delays else 1e3, log=not no_delays)
+            _losses(panel, track, goal, no_delays)
             if summary is summaries["quadratic"]:
                 _draw_printed(panel, paper, "quadratic", case, goal)
             panel.set(yscale="log", title=title)
             panel.set_xlabel("runtime (rounds of 1 s)" if no_delays else "runtime (10³ s)")
             means = mean_runtimes(runtimes(summary, goal), case)
-            reached = listed_means(means, _or_not)
+            reached = listed_means(means, partial(in_seconds, missing="not in every run"))
             notes.append(f"{title}: {goal:g} after {reached}.")
         axes[0].set_ylabel("normalised test loss")
         axes[0].set_ylim(bottom=goal / BELOW_GOAL)
@@ -106,8 +107,7 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
                 absent(panel)
                 continue
             panel.set(xlabel="runtime (10³ s)", ylabel="test accuracy")
-            track = course(summary)
-            track = track[track["case"] == case]
+            track = course(summary, case)
             _accuracies(panel, track, target(paper, experiment, summaries))
             _draw_printed(panel, paper, experiment, case, target(paper, experiment))
             tables.append(track.assign(data=DATA[experiment]))
@@ -138,12 +138,12 @@ def table3d(summaries: Summaries, paper: Paper) -> Artefact:
         figure, (axes,) = panels(1, 1, width=5.2, height=3.6)
         for (label, table), colour in zip(parts.items(), (BLUE, ORANGE), strict=False):
             math_label = label.replace("B_p", "$B_p$")
-            for clock, line in zip(CLOCKS, ("o-", "o--"), strict=True):
+            for clock, line in zip(CLOCKS, ("-", "--"), strict=True):
                 met = table[np.isfinite(table[clock])]
                 mean = met.groupby("clients")[clock].mean() / 1e3
                 if not mean.empty:
                     end = ", everything counted" if clock != "counted" else ""
-                    axes.plot(mean.index, mean, line[1:], color=colour, label=math_label + end)
+                    axes.plot(mean.index, mean, line, color=colour, label=math_label + end)
                 axes.plot(met["clients"], met[clock] / 1e3, "o", ms=3.5, color=colour, alpha=0.6)
             rounds = table.groupby("clients")["rounds"].mean()
             by_clients = ", ".join(f"{m}: {show(value)}" for m, value in rounds.items())
@@ -172,16 +172,17 @@ def _by_clients(summary: Summary, goal: float) -> pd.DataFrame:
     return table.sort_values(["clients", "seed"])[["clients", "seed", "rounds", *CLOCKS]]
 
 
-def _losses(axes: Axes, track: pd.DataFrame, goal: float, unit: float, log: bool) -> None:
+def _losses(axes: Axes, track: pd.DataFrame, goal: float, no_delays: bool) -> None:
     """Draw the loss of every run of a case, as :func:`course` returns it."""
+    unit = 1.0 if no_delays else 1e3
     for name, line in LINES.items():
-        runs = track[(track["sampler"] == name) & ((track["at"] > 0) | (not log))]
+        runs = track[(track["sampler"] == name) & ((track["at"] > 0) | no_delays)]
         for number, (_, run) in enumerate(runs.groupby("seed")):
             label = line.label if number == 0 else f"_{line.label}"
             x = run["counted"] / unit
             axes.plot(x, run["value"], "-", color=line.colour, lw=1.2, alpha=0.85, label=label)
     axes.axhline(goal, color=BLACK, linestyle=":", lw=1.0)
-    if log:
+    if not no_delays:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_formatter("{x:g}")
@@ -195,19 +196,15 @@ def _accuracies(axes: Axes, track: pd.DataFrame, goal: float) -> None:
     """
     ends = track.groupby("sampler")["counted"].max()
     for name, line in LINES.items():
-        runs = [run for _, run in track[track["sampler"] == name].groupby("seed")]
-        if not runs:
+        runs = track[track["sampler"] == name]
+        if runs.empty:
             continue
-        end = min(float(run["counted"].max()) for run in runs)
-        times = np.unique(np.concatenate([run["counted"].to_numpy() for run in runs]))
-        times = times[times <= end]
-        last = [run["counted"].searchsorted(times, side="right") - 1 for run in runs]
-        values = np.stack(
-            [run["value"].to_numpy()[place] for run, place in zip(runs, last, strict=True)]
-        )
-        axes.step(times / 1e3, values.mean(0), where="post", color=line.colour, label=line.label)
-        low, high = values.min(0), values.max(0)
-        band(axes, times / 1e3, low, high, line.label, line.colour, step="post")
+        end = runs.groupby("seed")["counted"].max().min()
+        by_seed = runs.groupby(["counted", "seed"])["value"].last().unstack().ffill().loc[:end]
+        x, means = by_seed.index / 1e3, by_seed.mean(axis=1)
+        axes.step(x, means, where="post", color=line.colour, label=line.label)
+        low, high = by_seed.min(axis=1), by_seed.max(axis=1)
+        band(axes, x, low, high, line.label, line.colour, step="post")
     axes.axhline(goal, color=BLACK, linestyle=":", lw=1.0)
     if len(ends) and ends.max() > 20 * ends.min():
         axes.set_xscale("log")
@@ -220,10 +217,6 @@ def _draw_printed(axes: Axes, paper: Paper, experiment: str, case: str, goal: fl
         if np.isfinite(report.number):
             printed_point(axes, report.number, goal, f"_{LABEL}", LINES[name].colour)
     printed_point(axes, np.nan, np.nan)  # for the legend
-
-
-def _or_not(seconds: float) -> str:
-    return f"{show(seconds)} s" if np.isfinite(seconds) else "not in every run"
 
 
 # Tables 1, 2 and 3a to 3c of Harshvardhan et al. 2025.
@@ -255,16 +248,19 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
         if summary is None or table.empty:
             absent.append(name)
             head["scale"] = "not run"
-            rows.append({**head, "clock": "–", **_cells_by_sampler(table, "all", reported)})
-            data += _numbers_by_sampler({**head, "clock": "paper's"}, table, "all", reported)
+            cells, numbers = _by_sampler({**head, "clock": "paper's"}, table, "all", reported)
+            rows.append({**head, "clock": "–", **cells})
+            data += numbers
             continue
         head["scale"] = str(summary.provenance.get("scale", "paper"))
-        limit = _time_limit(summary, case)
+        limit = end(summary, "seconds", case)
         for clock, label in CLOCKS.items():
-            numbers = reported if clock == "counted" else {}
             row = {**head, "clock": label}
-            rows.append(row | both | _cells_by_sampler(table, clock, numbers, limit))
-            data += _numbers_by_sampler(row, table, clock, numbers, limit)
+            cells, numbers = _by_sampler(
+                row, table, clock, reported if clock == "counted" else {}, limit
+            )
+            rows.append(row | both | cells)
+            data += numbers
         rounds = listed_means(mean_runtimes(table, case, "rounds"), number_or_na)
         notes.append(f"{name}: rounds to the target, mean over seeds: {rounds}.")
         notes += _missed_notes(table, name, limit, int(summary.setting("rounds", case)))
@@ -280,15 +276,20 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
     return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=tuple(notes))
 
 
-def _cells_by_sampler(
-    table: pd.DataFrame, clock: str, reported: Mapping[str, Reported], limit: float = np.inf
-) -> dict[str, str]:
-    """Format a row: each sampler's 10³ s, the smallest marked, and the paper's in brackets.
+def _by_sampler(
+    head: Mapping[str, str],
+    table: pd.DataFrame,
+    clock: str,
+    reported: Mapping[str, Reported],
+    limit: float = np.inf,
+) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """Return a row's cells and its numbers, by sampler.
 
-    If all runs that missed the target ended at the time limit, the limit is shown.
+    A cell has 10³ s, the smallest marked, and the paper's in brackets; if all runs that missed the
+    target ended at the time limit, it has the limit.
     """
     shortest = table.groupby("sampler")[clock].mean().min()
-    cells = {}
+    cells, numbers = {}, []
     for name in LINES:
         runs = table[table["sampler"] == name]
         missed = runs[~np.isfinite(runs["counted"])]
@@ -300,48 +301,27 @@ def _cells_by_sampler(
         if name in reported:
             text += f" ({reported[name].value})"
         cells[HEADS[name]] = text
-    return cells
+        if len(runs) or name in reported:
+            theirs = 1e3 * reported[name].number if name in reported else np.nan
+            numbers.append({**head, **_numbers(name, runs, clock, theirs, limit)})
+    return cells, numbers
 
 
-def _numbers_by_sampler(
-    head: Mapping[str, str],
-    table: pd.DataFrame,
-    clock: str,
-    reported: Mapping[str, Reported],
-    limit: float = np.inf,
-    unit: float = 1e3,
-) -> list[dict[str, Any]]:
-    """Return a row's numbers by sampler; seconds are empty if any run misses the target."""
-    rows = []
-    for name in LINES:
-        runs = table[table["sampler"] == name]
-        if runs.empty and name not in reported:
-            continue
-        reached = np.isfinite(runs["counted"])
-        seconds = runs[clock] if reached.all() else runs[clock][:0]
-        rows.append(
-            {
-                **head,
-                "scheme": HEADS[name],
-                "seconds": seconds.mean(),
-                "sd": round(seconds.std(), 9),
-                "runs": len(runs),
-                "reached": int(reached.sum()),
-                "cut_off": nan_if_infinite(limit),
-                "paper_seconds": nan_if_infinite(unit * reported[name].number)
-                if name in reported
-                else np.nan,
-            }
-        )
-    return rows
-
-
-def _time_limit(summary: Summary, case: str) -> float:
-    """Return the time limit of a case's runs in seconds; infinite if there is no limit."""
-    try:
-        return float(summary.setting("until.seconds", case) or np.inf)
-    except (KeyError, TypeError):
-        return np.inf
+def _numbers(
+    name: str, runs: pd.DataFrame, clock: str, theirs: float, limit: float = np.inf
+) -> dict[str, Any]:
+    """Return a sampler's numbers; seconds are empty if any run misses the target."""
+    reached = np.isfinite(runs["counted"])
+    seconds = runs[clock] if reached.all() else runs[clock][:0]
+    return {
+        "scheme": HEADS[name],
+        "seconds": seconds.mean(),
+        "sd": round(seconds.std(), 9),
+        "runs": len(runs),
+        "reached": int(reached.sum()),
+        "cut_off": nan_if_infinite(limit),
+        "paper_seconds": nan_if_infinite(theirs),
+    }
 
 
 def _missed_notes(table: pd.DataFrame, data: str, limit: float, rounds: int) -> list[str]:
@@ -396,31 +376,22 @@ def _by_value(
     """Tabulate :func:`runtimes` of the proposed samplers by the varied setting."""
     rows, data, notes = [], [], []
     for value, table in tables.items():
-        cells, note = _cells_of_proposed(table, printed[value])
-        rows.append({name: value} | cells)
-        ours = table[table["sampler"].isin(list(PROPOSED))]
-        data += _numbers_by_sampler({name: value}, ours, "counted", printed[value], unit=1.0)
-        notes.append(f"{value}: {note}")
+        cells, rounds = {name: value}, {}
+        for scheme in PROPOSED:
+            runs, theirs = table[table["sampler"] == scheme], printed[value][scheme]
+            if len(runs):
+                rounds[scheme] = float(runs["rounds"].mean())
+            text = _seconds(runs["counted"]) if len(runs) else "–"
+            in_paper = f"{int(theirs.value):,}" if theirs.value.isdigit() else theirs.value
+            cells[HEADS[scheme]] = f"{text} ({in_paper})"
+            data.append({name: value, **_numbers(scheme, runs, "counted", theirs.number)})
+        rows.append(cells)
+        notes.append(f"{value}: {listed_means(rounds, number_or_na) or 'not run'}")
     return Artefact(
         pd.DataFrame(data),
         table=pd.DataFrame(rows),
         notes=(f"Rounds to {goal}; {'; '.join(notes)}.",),
     )
-
-
-def _cells_of_proposed(
-    table: pd.DataFrame, reported: Mapping[str, Reported]
-) -> tuple[dict[str, str], str]:
-    """Format the seconds of both proposed samplers with the paper's, and list their rounds."""
-    cells, rounds = {}, {}
-    for scheme in PROPOSED:
-        runs = table[table["sampler"] == scheme]
-        if len(runs):
-            rounds[scheme] = float(runs["rounds"].mean())
-        text = _seconds(runs["counted"]) if len(runs) else "–"
-        theirs = reported[scheme].value
-        cells[HEADS[scheme]] = f"{text} ({f'{int(theirs):,}' if theirs.isdigit() else theirs})"
-    return cells, listed_means(rounds, number_or_na) or "not run"
 
 
 def _seconds(values: pd.Series) -> str:

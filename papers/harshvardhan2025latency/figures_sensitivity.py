@@ -13,7 +13,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from fedsampling.evidence.statistics import show
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, legend_below, panels, style
@@ -24,6 +23,7 @@ from .runtimes import (
     PROPOSED,
     SEVEN,
     TABLES,
+    in_seconds,
     mean_runtimes,
     printed,
     runtimes,
@@ -46,9 +46,7 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             rows = table[table["delays"] == delays]
             _draw(panel, rows, names)
             chosen = rows[(rows["scheme"] == "random") & (rows["setting"] == BASE)]["seconds"]
-            seconds = float(chosen.iloc[0])
-            took = f"{show(seconds)} s" if np.isfinite(seconds) else "N/A"
-            panel.set_title(f"{DELAYS[delays]} (random: {took})")
+            panel.set_title(f"{DELAYS[delays]} (random: {in_seconds(float(chosen.iloc[0]))})")
         legend_below(figure, axes, 4)
     orders = {delays: orderings(table[table["delays"] == delays]) for delays in columns}
     notes = [
@@ -86,32 +84,30 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
         summaries[name] for name in ("quadratic", "quadratic_sensitivity", "quadratic_variants")
     )
     base = runtimes(chosen, goal)
-    rows: list[tuple[str, str, str, float, float]] = []
+    # Delays, setting, seconds by sampler, and random selection's seconds.
+    settings: list[tuple[str, str, Mapping[str, float], float]] = []
     for delays, artefact in TABLES.items():
-        reported = {
-            name: 1e3 * seconds.number
-            for name, seconds in printed(paper, artefact)["quadratic"].items()
-        }
-        rows += _rows(delays, REPORTED, reported, reported["random"])
+        cells = printed(paper, artefact)["quadratic"]
+        reported = {name: 1e3 * seconds.number for name, seconds in cells.items()}
+        settings.append((delays, REPORTED, reported, reported["random"]))
         if means := mean_runtimes(base, delays):
-            rows += _rows(delays, BASE, means, means["random"])
+            settings.append((delays, BASE, means, means["random"]))
     table = runtimes(shared, goal)
     for case, record in shared.settings["cases"].items():
         means = mean_runtimes(table, case)
-        rows += _rows(record["delays"]["name"], _changed(record), means, means["random"])
+        settings.append((record["delays"]["name"], _changed(record), means, means["random"]))
     table = runtimes(variants_of_one, goal)
-    schemes = {record["name"]: name for name, record in chosen.settings["samplers"].items()}
+    usual_samplers = chosen.settings["samplers"]
+    schemes = {record["name"]: name for name, record in usual_samplers.items()}
     variants = [
-        (schemes[record["name"]], label)
+        (schemes[record["name"]], label, record)
         for label, record in variants_of_one.settings["samplers"].items()
     ]
+    variants.sort(key=lambda variant: (SEVEN.index(variant[0]), variant[1]))
     for delays in variants_of_one.settings["cases"]:
         random, means = mean_runtimes(base, delays)["random"], mean_runtimes(table, delays)
-        for scheme, label in sorted(variants, key=lambda pair: (SEVEN.index(pair[0]), pair[1])):
-            record, usual = (
-                variants_of_one.settings["samplers"][label],
-                chosen.settings["samplers"][scheme],
-            )
+        for scheme, label, record in variants:
+            usual = usual_samplers[scheme]
             change = _changed(
                 {
                     key: record.get(key, DEFAULTS.get(key))
@@ -120,9 +116,21 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
                 }
             )
             setting = f"{LINES[scheme].label}: {change}"
-            rows += _rows(delays, setting, {scheme: means[label]}, random)
-    run_delays = {delays for delays, setting, *_ in rows if setting != REPORTED}
-    return pd.DataFrame([row for row in rows if row[0] in run_delays], columns=COLUMNS)
+            settings.append((delays, setting, {scheme: means[label]}, random))
+    run_delays = {delays for delays, setting, *_ in settings if setting != REPORTED}
+    rows = [
+        (delays, setting, name, seconds[name], _over(seconds[name], random))
+        for delays, setting, seconds, random in settings
+        if delays in run_delays
+        for name in LINES
+        if name in seconds
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _over(seconds: float, random: float) -> float:
+    """Divide by random selection's seconds: 0 if only these are infinite, NaN if both are."""
+    return seconds / random if np.isfinite([seconds, random]).any() else np.nan
 
 
 class Ordering(NamedTuple):
@@ -163,19 +171,6 @@ def orderings(table: pd.DataFrame) -> list[Ordering]:
     fastest = filled.idxmin(axis=1)
     proposed = int(fastest.isin(PROPOSED).sum())
     return [*orders, Ordering(f"a proposed sampler is fastest in {proposed} of {len(fastest)}")]
-
-
-def _rows(
-    delays: str, setting: str, seconds: Mapping[str, float], random: float
-) -> list[tuple[str, str, str, float, float]]:
-    # If random selection misses the target, a sampler that reaches it is infinitely faster.
-    ratios = {
-        name: value / random if np.isfinite([value, random]).any() else np.nan
-        for name, value in seconds.items()
-    }
-    return [
-        (delays, setting, name, seconds[name], ratios[name]) for name in LINES if name in seconds
-    ]
 
 
 def _changed(settings: Mapping[str, Any]) -> str:

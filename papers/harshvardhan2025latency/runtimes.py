@@ -7,6 +7,7 @@ reaches its target.  The paper's numbers are in ``reported.csv``, with ids
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,9 @@ DATA = {  # rows of both tables, by experiment
 }
 # Table 3, top: the experiment with the paper's usual value, and the experiment with the others.
 SWEEPS = {"table3a": ("rotated_mnist", "rotation"), "table3b": ("dirichlet_mnist", "links")}
+DIRECTIONS = {"table3a": 1, "table3b": -1}  # of the seconds along their columns, as claimed
 KEYS = ["case", "sampler", "seed", "at"]
+VARIED = ("flanp", "sampling")  # samplers that were run in several readings
 MAIN_READING = "sampling-start"  # DelayHetSampling with Assumption 3 alone, where it was run
 
 
@@ -92,10 +95,10 @@ def target(paper: Paper, row: str, summaries: Summaries | None = None) -> float:
     return theirs if runs is None or falls(runs) else min(theirs, end(runs))
 
 
-def end(summary: Summary) -> float:
-    """Return the accuracy at which an experiment's runs end, infinite if it has none."""
-    until = summary.setting("until", next(iter(summary.settings["cases"]))) or {}
-    return float(until.get("target") or np.inf)
+def end(summary: Summary, key: str = "target", case: str | None = None) -> float:
+    """Return the accuracy, or the `seconds`, at which runs end; infinite if there is no limit."""
+    until = summary.setting("until", case or next(iter(summary.settings["cases"]))) or {}
+    return float(until.get(key) or np.inf)
 
 
 def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.DataFrame:
@@ -104,23 +107,17 @@ def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.D
     This is the main reading of the row's claim: on Quadratic the ten draws of the problem, and
     DelayHetSampling with Assumption 3 alone where it was run.
     """
+    pair = runtimes
     if row == "quadratic" and "quadratic_problems" in summaries:
-        tables = [by_problem(summaries["quadratic_problems"], goal)]
-        variants = summaries.get("quadratic_problems_sampling")
-    else:
-        summary = row_summary(summaries, row, case)
-        tables = [] if summary is None else [runtimes(summary, goal)]
-        variants = row_summary(summaries, f"{row}_sampling", case)
-    if not tables:
-        return pd.DataFrame(
-            columns=["case", "sampler", "seed", *CLOCKS, "rounds", "end"], dtype=float
-        )
-    if variants is not None:
-        tables.append((by_problem if row == "quadratic" else runtimes)(variants, goal))
-    table = pd.concat(tables, ignore_index=True)
+        pair, row = by_problem, "quadratic_problems"
+    main = row_summary(summaries, row, case)
+    if main is None:
+        return pd.DataFrame(columns=[*KEYS[:3], *CLOCKS, "rounds", "end"], dtype=float)
+    variants = row_summary(summaries, f"{row}_sampling", case)
+    parts = [pair(summary, goal) for summary in (main, variants) if summary]
+    table = pd.concat(parts, ignore_index=True)
     table = table[table["case"] == case]
-    main = table["sampler"] == MAIN_READING
-    if main.any():
+    if MAIN_READING in set(table["sampler"]):
         table = table[table["sampler"] != "sampling"]
         table = table.assign(sampler=table["sampler"].replace({MAIN_READING: "sampling"}))
     return table[table["sampler"].isin(list(LINES))]
@@ -131,7 +128,7 @@ def row_summary(summaries: Summaries, row: str, case: str) -> Summary | None:
     return summaries.get(f"{row}_{case}", summaries.get(row))
 
 
-def course(summary: Summary) -> pd.DataFrame:
+def course(summary: Summary, case: str | None = None) -> pd.DataFrame:
     """Compute each run's accuracy or loss over time, on two clocks.
 
     ``value`` is the accuracy, averaged over clients if each has its own tests; for Quadratic the
@@ -140,7 +137,7 @@ def course(summary: Summary) -> pd.DataFrame:
     counts warm-up rounds and candidates' losses.
     """
     quality = "test_loss" if falls(summary) else "accuracy"
-    chosen = summary.select(metric=[quality, "seconds", "asking_seconds"], since=0)
+    chosen = summary.select(metric=[quality, "seconds", "asking_seconds"], case=case, since=0)
     wide = chosen.pivot(index=KEYS, columns="metric", values="value").sort_index()
     spent = wide[["seconds", "asking_seconds"]].fillna(0.0)
     spent = spent.groupby(level=KEYS[:3]).cumsum()
@@ -150,14 +147,8 @@ def course(summary: Summary) -> pd.DataFrame:
         from fedsampling.data.datasets.synthetic import Quadratic
 
         value = 2 * value / np.sqrt(Quadratic.model_validate(dataset).dimension)
-    tracks = pd.DataFrame(
-        {
-            "value": value,
-            "counted": spent["seconds"],
-            "all": spent["seconds"] + spent["asking_seconds"],
-        }
-    )
-    return tracks.reset_index().dropna(subset=["value"])
+    columns = {"value": value, "counted": spent["seconds"], "all": spent.sum(axis=1)}
+    return pd.DataFrame(columns).reset_index().dropna(subset=["value"])
 
 
 def falls(summary: Summary) -> bool:
@@ -174,12 +165,10 @@ def runtimes(summary: Summary, goal: float) -> pd.DataFrame:
     """
     track = course(summary)
     met = track["value"] <= goal if falls(summary) else track["value"] >= goal
-    rows = []
-    for key, run in track.assign(met=met).groupby(KEYS[:3], sort=False):
-        first = run[run["met"]]
-        values = tuple(first.iloc[0][["at", "counted", "all"]]) if len(first) else (np.inf,) * 3
-        rows.append((*key, *map(float, values), float(run["counted"].iloc[-1])))
-    return pd.DataFrame(rows, columns=[*KEYS[:3], "rounds", "counted", "all", "end"])
+    ends = track.groupby(KEYS[:3], sort=False)["counted"].last().rename("end")
+    first = track[met].groupby(KEYS[:3])[["at", "counted", "all"]].first().astype(np.float64)
+    first = first.reindex(ends.index, fill_value=np.inf).rename(columns={"at": "rounds"})
+    return first.join(ends).reset_index()
 
 
 def by_problem(summary: Summary, goal: float) -> pd.DataFrame:
@@ -203,28 +192,23 @@ def readings(main: pd.DataFrame, *variants: pd.DataFrame) -> dict[tuple[str, str
     """
     table = pd.concat([main, *variants], ignore_index=True)
     labels = list(dict.fromkeys(table["sampler"]))
-    unvaried = table[~table["sampler"].str.startswith(("flanp", "sampling"))]
+    unvaried = table[~table["sampler"].str.startswith(VARIED)]
     tables = {}
-    for flanp in (label for label in labels if label.startswith("flanp")):
-        for sampling in (label for label in labels if label.startswith("sampling")):
-            parts = [
-                table[table["sampler"] == label].assign(sampler=name)
-                for label, name in ((flanp, "flanp"), (sampling, "sampling"))
-            ]
-            tables[flanp, sampling] = pd.concat([unvaried, *parts], ignore_index=True)
+    flanps, samplings = ([label for label in labels if label.startswith(name)] for name in VARIED)
+    for pair in product(flanps, samplings):
+        parts = [
+            table[table["sampler"] == label].assign(sampler=name)
+            for label, name in zip(pair, VARIED, strict=True)
+        ]
+        tables[pair] = pd.concat([unvaried, *parts], ignore_index=True)
     main_sampling = MAIN_READING if MAIN_READING in labels else "sampling"
     return dict(sorted(tables.items(), key=lambda item: item[0] != ("flanp", main_sampling)))
 
 
 def at_least(table: pd.DataFrame) -> pd.DataFrame:
     """Return lower bounds of :func:`runtimes` in counted seconds, by seed and sampler."""
-    bounds = table.assign(seconds=_at_least(table))
+    bounds = table.assign(seconds=table[["counted", "end"]].min(axis=1))
     return bounds.pivot(index="seed", columns="sampler", values="seconds")
-
-
-def _at_least(table: pd.DataFrame) -> pd.Series:
-    """Return a lower bound of each run's seconds to the target."""
-    return table[["counted", "end"]].min(axis=1)
 
 
 def mean_runtimes(table: pd.DataFrame, case: str, clock: str = "counted") -> dict[str, float]:
@@ -257,13 +241,12 @@ def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
 
     `table`: one case of :func:`runtimes`. `candidates`: samplers that may be first.
     """
-    runs = {str(name): part.sort_values("seed") for name, part in table.groupby("sampler")}
-    seconds = {name: _at_least(part).to_numpy() for name, part in runs.items()}
-    finished = {name for name, part in runs.items() if np.isfinite(part["counted"]).all()}
+    seconds = at_least(table)
+    means = table.groupby("sampler")["counted"].mean()  # infinite if a run misses the target
 
     def fastest(names: Collection[str]) -> str | None:
-        reaching = [name for name in names if name in finished]
-        return min(reaching, key=lambda name: float(seconds[name].mean()), default=None)
+        reaching = [name for name in names if np.isfinite(means[name])]
+        return min(reaching, key=lambda name: float(means[name]), default=None)
 
     def leads(first: str, names: Collection[str]) -> dict[str, Estimate]:
         return holm({name: (seconds[name], seconds[first]) for name in names}, ratio)
@@ -271,8 +254,8 @@ def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
     def is_ahead(leads: Mapping[str, Estimate]) -> bool:
         return len(leads) > 0 and all(lead.low > 1 for lead in leads.values())
 
-    may_be_first = [name for name in SEVEN if name in runs and name in candidates]
-    rivals = [name for name in SEVEN if name in runs and name not in candidates]
+    may_be_first = [name for name in SEVEN if name in seconds and name in candidates]
+    rivals = [name for name in SEVEN if name in seconds and name not in candidates]
     best, rival = fastest(may_be_first), fastest(rivals)
     leads_of_best = leads(best, rivals) if best else {}
     gain = None
@@ -293,9 +276,7 @@ def main_reading(summaries: Summaries, table: str) -> str:
     return MAIN_READING if was_run else "sampling"
 
 
-def sweep_runtimes(
-    summaries: Summaries, paper: Paper, table: str, sampling: str = "sampling"
-) -> pd.DataFrame:
+def sweep_runtimes(summaries: Summaries, paper: Paper, table: str, sampling: str) -> pd.DataFrame:
     """Return the runtimes of the proposed samplers with synthetic delays in one of :data:`SWEEPS`.
 
     The value in Table 1 is left out if its experiment has another scale than the sweep's.
@@ -305,27 +286,26 @@ def sweep_runtimes(
     :func:`runtimes`, and ``value``, the varied setting as in ``reported.csv``.
     """
     goal = target(paper, SWEEPS[table][0])
-    vary = {"table3a": _greatest_rotation, "table3b": _greatest_speed}[table]
+    vary: Callable[[Any], float] = {
+        "table3a": lambda settings: settings.dataset.partition.degrees,
+        "table3b": lambda settings: settings.delays.speed[1] / 1e6,  # MB/s
+    }[table]
     names: Sequence[str] = SWEEPS[table]
     if sampling != "sampling":
         names = (*names, *(f"{name}_sampling" for name in names))
     available = [summaries[name] for name in names if name in summaries]
+    scale = available[-1].provenance["scale"]
     labels = {"submodular": "submodular", sampling: "sampling"}
     parts = []
-    for summary in available:
-        if summary.provenance["scale"] != available[-1].provenance["scale"]:
-            continue
-        cases = summary.settings["cases"]
+    for summary in (each for each in available if each.provenance["scale"] == scale):
         values = {
-            case: f"{vary(summary, case):g}"
-            for case in cases
+            case: f"{vary(record(summary, case)):g}"
+            for case in summary.settings["cases"]
             if summary.setting("delays.name", case) == "synthetic"
         }
         times = runtimes(summary, goal)
-        times = times[times["case"].isin(list(values)) & times["sampler"].isin(list(labels))]
-        parts.append(
-            times.assign(value=times["case"].map(values), sampler=times["sampler"].map(labels))
-        )
+        times = times.assign(value=times["case"].map(values), sampler=times["sampler"].map(labels))
+        parts.append(times.dropna(subset=["value", "sampler"]))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -359,9 +339,9 @@ def mean_in_seconds(seconds: pd.Series) -> str:
     return in_seconds(float(seconds.mean()))
 
 
-def in_seconds(seconds: float) -> str:
-    """Write seconds, or N/A if they are infinite."""
-    return f"{show(seconds)} s" if np.isfinite(seconds) else "N/A"
+def in_seconds(seconds: float, missing: str = "N/A") -> str:
+    """Write seconds, or `missing` if they are infinite."""
+    return f"{show(seconds)} s" if np.isfinite(seconds) else missing
 
 
 def listed_means(means: Mapping[str, float], write: Callable[[float], str]) -> str:
@@ -387,13 +367,3 @@ def record(summary: Summary, case: str | None = None) -> Any:
     return run_settings(
         experiment, case or next(iter(experiment.cases)), next(iter(experiment.samplers))
     )
-
-
-def _greatest_rotation(summary: Summary, case: str) -> float:
-    """Return the greatest rotation in degrees."""
-    return float(record(summary, case).dataset.partition.degrees)
-
-
-def _greatest_speed(summary: Summary, case: str) -> float:
-    """Return the greatest link speed in MB/s."""
-    return float(record(summary, case).delays.speed[1]) / 1e6

@@ -5,12 +5,12 @@ official data, the delays that two of the authors published earlier are added.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from timeit import repeat, timeit
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -87,28 +87,26 @@ class DelayDraws(Simulation, name="delays"):
 
         model = self.dataset
         if not isinstance(model, mesh.Nycmesh):
-            return Simulated([_rounds(model.draw(seed), self, seed) for seed in seeds])
+            return Simulated([_rounds(model.draw(seed), self, seed, {}) for seed in seeds])
         city = model.network(data, where.cache, where.mirror)
-        inputs = dict(city.inputs)
-        published = None
+        published = Reference({}, {}, False)
         if data == "official":
             published = load_reference(where.cache, where.mirror)
-            inputs |= published.inputs
         tables = []
         for index, seed in enumerate(seeds):
             clients = mesh.client_table(city, model.parameters, seed)
             delays = mesh.as_delays(clients, model.parameters)
-            parts = [_rounds(delays, self, seed, published)]
+            parts = [_rounds(delays, self, seed, published.totals)]
             if self.detail:
                 parts.append(_network(city, clients, model.parameters.hubs))
             tables.append(pd.concat(parts, ignore_index=True))
             progress(index)
-        unverified = city.unverified or (published is not None and published.unverified)
-        return Simulated(tables, inputs, unverified)
+        unverified = city.unverified or published.unverified
+        return Simulated(tables, {**city.inputs, **published.inputs}, unverified)
 
 
 def _rounds(
-    delays: Delays, settings: DelayDraws, seed: int, published: "Reference | None" = None
+    delays: Delays, settings: DelayDraws, seed: int, published: Mapping[str, Array]
 ) -> "pd.DataFrame":
     from scipy.stats import ks_2samp
 
@@ -121,7 +119,7 @@ def _rounds(
     if settings.detail:
         columns["mean"] = (np.arange(n), delays.mean)
         columns["round_seconds"] = (np.arange(pooled.size), pooled)
-    for file, total in published.totals.items() if published is not None else ():
+    for file, total in published.items():
         scalars[f"ks/{file}"] = float(ks_2samp(pooled, total).statistic)
         scalars |= _scalars(total, f"reference_share/{file}", f"reference_quantile/{file}")
         if settings.detail:
@@ -217,10 +215,10 @@ class Selection(Simulation, name="selection"):
             measured.append(STUDIES[study](self, seed, draw))
             progress(draw)
         columns = {name: np.array([row[name] for row in measured]) for name in measured[0]}
+        at = np.arange(self.draws)
         if study == "distribution":
             at = np.array(self.iterations)
-            return tidy({name: (at, values.mean(axis=0)) for name, values in columns.items()})
-        at = np.arange(self.draws)
+            columns = {name: values.mean(axis=0) for name, values in columns.items()}
         return tidy({name: (at, values) for name, values in columns.items()})
 
 
@@ -274,11 +272,6 @@ def enumeration(settings: Selection, seed: int, draw: int) -> Measured:
     """
     features, delays = instance(settings, seed, draw)
     B = bounded(pairwise(features), settings.share)
-    return enumerate_sets(B, delays)
-
-
-def enumerate_sets(B: Array, delays: Array) -> Measured:
-    """Run :func:`enumeration` on one instance."""
     m = len(B)
     sets = [frozenset(c) for size in range(1, m + 1) for c in combinations(range(m), size)]
     g = {S: subset_objective(B, delays, np.array(sorted(S))) for S in sets}
@@ -394,9 +387,9 @@ def overhead(settings: Selection, seed: int, draw: int) -> Measured:
         options = (1.0, settings.played, last, "trust-constr", "2-point")
         tasks["approx_opt"] = lambda: approximately_optimal(delays, scores, *options)
     for name, task in tasks.items():
-        times = [_seconds(task, clock)]
+        times = [timeit(task, timer=clock, number=1)]
         if times[0] < 1:
-            times += [_seconds(task, clock) for _ in range(TIMES - 1)]
+            times += repeat(task, timer=clock, repeat=TIMES - 1, number=1)
         seconds[name] = median(times)
     return seconds
 
@@ -418,12 +411,6 @@ def _assumption4(B: Array) -> float:
     return float(2 * (B**2).mean(axis=1).max())
 
 
-def _seconds(task: Callable[[], object], clock: Callable[[], float]) -> float:
-    started = clock()
-    task()
-    return clock() - started
-
-
 # Published delays of single clients, for comparison with our simulation.
 #
 # Two authors of Harshvardhan et al. 2025 published the delays of an earlier paper on the same
@@ -433,20 +420,16 @@ def _seconds(task: Callable[[], object], clock: Callable[[], float]) -> float:
 COMPUTATIONS = ("comp.txt", "comp1.txt")
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """Seconds of 184 clients."""
+class Reference(NamedTuple):
+    """Seconds of 184 clients, by file of the published draws of the computation.
 
-    communication: Array  # shape (184,): download and upload, with the best gateway in range
-    computation: Mapping[str, Array]  # shape (184,): the published draws, by file
-    inputs: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of the files read
-    # whether some file could not be compared with its publisher's checksum
-    unverified: bool = False
+    `inputs`: SHA-256 of the files read. `unverified`: whether some file could not be compared with
+    its publisher's checksum.
+    """
 
-    @property
-    def totals(self) -> Mapping[str, Array]:
-        """Communication with each draw of the computation."""
-        return {file: self.communication + drawn for file, drawn in self.computation.items()}
+    totals: Mapping[str, Array]
+    inputs: Mapping[str, str]
+    unverified: bool
 
 
 def load_reference(cache: Path, mirror: str | None) -> Reference:
@@ -455,9 +438,10 @@ def load_reference(cache: Path, mirror: str | None) -> Reference:
     sources = {file: SOURCES[f"async_hfl_delays/{file}"] for file in files}
     paths = {file: fetch(source, cache, mirror) for file, source in sources.items()}
     links = np.loadtxt(paths[files[0]], delimiter=",")
+    # Download and upload, with the best gateway; 0 marks a gateway out of reach.
+    communication = np.where(links > 0, links, np.inf).min(axis=1)
     return Reference(
-        np.where(links > 0, links, np.inf).min(axis=1),  # 0 marks a gateway out of reach
-        {file: np.loadtxt(paths[file]) for file in COMPUTATIONS},
+        {file: communication + np.loadtxt(paths[file]) for file in COMPUTATIONS},
         {file: sha256(path) for file, path in paths.items()},
         any(source.unverified for source in sources.values()),
     )

@@ -372,7 +372,7 @@ def rank(project: "Project", by: str, needs: list[str] | None, **answers: bool) 
     from fedsampling.experiments.papers import CROSS_MATRIX
     from fedsampling.report.which_sampler.advice import Situation
     from fedsampling.report.which_sampler.chooser import advice_lines, comparison_lines
-    from fedsampling.report.which_sampler.reading import comparisons, read
+    from fedsampling.report.which_sampler.comparison import read, read_comparisons
 
     folder = project.results / "artefacts" / CROSS_MATRIX
     if needs or not any(answers.values()):
@@ -381,7 +381,7 @@ def rank(project: "Project", by: str, needs: list[str] | None, **answers: bool) 
     away, unequal, skewed = (answers[name] for name in ("away", "unequal", "skewed"))
     read(folder, by)  # an error if the artefacts are missing
     return advice_lines(
-        comparisons(folder), Situation(known, away, unequal or None, skewed or None)
+        read_comparisons(folder), Situation(known, away, unequal or None, skewed or None)
     )
 
 

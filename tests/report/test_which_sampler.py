@@ -18,7 +18,7 @@ from fedsampling.report.which_sampler.chooser import (
     comparison_lines,
     lookup_table,
 )
-from fedsampling.report.which_sampler.reading import read
+from fedsampling.report.which_sampler.comparison import read
 from fedsampling.samplers.scheme import Scheme
 
 

@@ -73,9 +73,12 @@ from fedsampling.report.overview import (
     summary,
     text_checks,
 )
-from fedsampling.report.which_sampler import reading
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
-from fedsampling.report.which_sampler.comparison import Comparison
+from fedsampling.report.which_sampler.comparison import (
+    Comparison,
+    read_clients,
+    read_comparisons,
+)
 
 COMMANDS = {
     "This report, from finished runs": FROM_PUBLISHED_RUNS,
@@ -121,7 +124,7 @@ def write(
     """
     environment = _environment()
     matrix = next((chapter for chapter in chapters if chapter.key == CROSS_MATRIX), None)
-    comparisons = reading.comparisons(root / CROSS_MATRIX) if matrix else {}
+    comparisons = read_comparisons(root / CROSS_MATRIX) if matrix else {}
     comparison = comparisons.get("rounds")
     environment.globals |= {
         "cards": cards,
@@ -214,7 +217,7 @@ def write(
             lookup=as_json(lookup_table(comparisons)),
             costs=INFORMATION_COSTS,
             settings=_settings([matrix]),
-            left_out=reading.read_clients(root / CROSS_MATRIX, matrix),
+            left_out=read_clients(root / CROSS_MATRIX, matrix),
             as_json=as_json,
         )
     for name, text in texts.items():

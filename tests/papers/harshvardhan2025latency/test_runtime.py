@@ -96,7 +96,7 @@ def test_who_is_first_and_by_how_much(claim, case, rounds, verdict):
     row, paired = row_of(spec)
     table = paired(runs, target(PAPER, row))
     table = table[table["case"] == case]
-    assert reading_finding(table, spec, PAPER, row).verdict == verdict
+    assert reading_finding(table, spec, PAPER).verdict == verdict
 
 
 def test_a_reading_that_was_not_run_leaves_a_row_open_if_it_can_change_the_verdict():

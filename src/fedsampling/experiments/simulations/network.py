@@ -19,11 +19,7 @@ from fedsampling.base.errors import InputError, naming
 from fedsampling.base.records import Positive, Share, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability import Availability
-<<<<<<< HEAD
-from fedsampling.clients.delays.delays import DelayModel
-=======
-from fedsampling.clients.delays import DelayModel, Delays
->>>>>>> e9081ccfef9d7d47b9fbe9254563c7cf4a0098cf
+from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.experiments.simulations.simulation import (

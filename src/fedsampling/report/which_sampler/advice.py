@@ -34,14 +34,13 @@ INFORMATION: Mapping[str, frozenset[str]] = {
     "losses": frozenset({"losses", "batch_losses", "work_losses"}),
     "updates": frozenset({"updates", "update_norms", "bias_updates", "gradients", "heterogeneity"}),
 }
-ALL_INFORMATION = frozenset(INFORMATION)
 
 
 @dataclass(frozen=True)
 class Situation:
     """A reader's situation; None for unequal sizes or skewed labels includes both kinds."""
 
-    information: frozenset[str] = ALL_INFORMATION
+    information: frozenset[str] = frozenset(INFORMATION)
     away: bool = False
     unequal: bool | None = None
     skewed: bool | None = None
@@ -225,14 +224,13 @@ def advise(
     cell = situation.select(speed_ups)
     allowed = sorted(({*usable} - {FULL, REFERENCE}) & {*map(str, cell["scheme"])})
     logs = by_family(cell, allowed)
-    missed = (cell["runs"] - cell["reached"]).groupby(cell["scheme"]).sum()
-    fresh = by_family(situation.select(speed_ups[:0] if again is None else again), allowed)
-    candidates = [
-        _candidate(name, logs[name], int(missed[name]), fresh[name])
-        for name in allowed
-        if logs[name].notna().any()
-    ]
-    candidates.sort(key=lambda candidate: -candidate.value)
+    missed = (cell["runs"] - cell["reached"]).groupby([cell["family"], cell["scheme"]]).sum()
+    tables = (
+        logs,
+        missed.unstack(),
+        by_family(situation.select(speed_ups[:0] if again is None else again), allowed),
+    )
+    candidates = _candidates(*tables)
     worlds = cell["worlds"]
     return Advice(
         measure,
@@ -242,7 +240,7 @@ def advise(
         len(logs),
         cell["set"].nunique(),
         (int(worlds.min()), int(worlds.max())) if len(cell) else (0, 0),
-        _regret(cell, logs, fresh) if len(logs) > 1 and allowed else {},
+        _regret(*tables) if len(logs) > 1 and allowed else {},
     )
 
 
@@ -260,46 +258,42 @@ def over_families(logs: Array) -> tuple[float, float, float]:
     return float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half))
 
 
-def _candidate(sampler: str, logs: pd.Series, missed: int, fresh: pd.Series) -> Candidate:
-    values, again = logs.dropna(), fresh.dropna().to_numpy()
-    return Candidate(
-        sampler,
-        *over_families(values.to_numpy()),
-        len(values),
-        missed,
-        float(np.exp(values.min())),
-        str(values.idxmin()),
-        len(logs),
-        (*over_families(again), len(again)) if len(again) > 1 else None,
-    )
+def _candidates(logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame) -> list[Candidate]:
+    """Return the samplers that were run, the fastest first.
+
+    Rows are families, columns samplers: logarithms of speed-ups, runs that missed the target, and
+    logarithms of speed-ups in fresh worlds.
+    """
+    candidates = []
+    for sampler in logs:
+        known, again = logs[sampler].dropna(), fresh[sampler].dropna().to_numpy()
+        if known.empty:
+            continue
+        values = known.to_numpy()
+        candidates.append(
+            Candidate(
+                str(sampler),
+                *over_families(values),
+                len(values),
+                int(np.nansum(missed[sampler].to_numpy())),
+                float(np.exp(values.min())),
+                str(known.index[int(values.argmin())]),
+                len(logs),
+                (*over_families(again), len(again)) if len(again) > 1 else None,
+            )
+        )
+    return sorted(candidates, key=lambda candidate: -candidate.value)
 
 
 def _regret(
-    cell: pd.DataFrame, logs: pd.DataFrame, fresh: pd.DataFrame
+    logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame
 ) -> dict[str, tuple[float, float]]:
     """Leave each family out in turn: apply the rule to the others, and compare costs on it."""
-    values = logs.to_numpy()
-    missed = (cell["runs"] - cell["reached"]).groupby([cell["family"], cell["scheme"]]).sum()
-    misses = missed.unstack().reindex(index=logs.index, columns=logs.columns).fillna(0).to_numpy()
-    advised, best = np.zeros(len(values)), np.zeros(len(values))
-    for left_out, of_family in enumerate(values):
-        others = np.arange(len(values)) != left_out
-        again = fresh.drop(index=logs.index[left_out], errors="ignore")
-        best[left_out] = max(0.0, np.nanmax(of_family)) if not np.isnan(of_family).all() else 0.0
-        names = [
-            column
-            for column in range(values.shape[1])
-            if not np.isnan(of_family[column])
-            and not np.isnan(values[others, column]).all()
-            and _candidate(
-                "",
-                pd.Series(values[others, column]),
-                int(misses[others, column].sum()),
-                again.iloc[:, column],
-            ).is_recommended
-        ]
-        if names:
-            first = max(names, key=lambda column: np.nanmean(values[others, column]))
-            advised[left_out] = of_family[first]
-    regrets = {"advice": np.exp(best - advised), "md": np.exp(best)}
+    advised, best = [], []
+    for family, row in logs.iterrows():
+        others = (table.drop(index=family, errors="ignore") for table in (logs, missed, fresh))
+        recommended = [each.sampler for each in _candidates(*others) if each.is_recommended]
+        advised.append(next((row[name] for name in recommended if not np.isnan(row[name])), 0.0))
+        best.append(max(0.0, row.max()))
+    regrets = {"advice": np.exp(np.subtract(best, advised)), "md": np.exp(best)}
     return {name: (float(regret.mean()), float(regret.max())) for name, regret in regrets.items()}
