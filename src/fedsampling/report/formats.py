@@ -3,6 +3,7 @@
 import json
 import re
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -29,6 +30,8 @@ _SUBSCRIPTS = dict(zip("0123456789aeijkmnoprstuvx", "₀₁₂₃₄₅₆₇₈
 _SUPERSCRIPTS = dict(zip("0123456789kmnorst", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵏᵐⁿᵒʳˢᵗ", strict=True))
 _GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "eta": "η", "sigma": "σ", "sum": "Σ"}
 _NAMED = re.compile(rf"\b(?:{'|'.join(_GREEK)})(?=[_^][\w{{])")
+# Figures and tables by the paper's own number; all others are folded away.
+NUMBERED = re.compile(r"(figure|table)\d+[a-z]?")
 _FORMULA = re.compile(rf"({_SYMBOL})((?:{_SCRIPT})+)(?![^\W{_POWERS}])")
 
 
@@ -78,7 +81,7 @@ def _script(match: re.Match[str]) -> str:
 
 def exhibit_name(exhibit: Exhibit) -> str:
     """Name an artefact: a figure or table of the paper by its number, others by their title."""
-    if re.fullmatch(r"(figure|table)\d+[a-z]?", exhibit.artefact):
+    if NUMBERED.fullmatch(exhibit.artefact):
         return in_words(exhibit.artefact)
     return symbols(exhibit.title)
 
@@ -220,12 +223,8 @@ class SettingsPlot:
     """A claim's number under all settings that the paper leaves open."""
 
     name: str
-    unit: str
+    axis: Axis
     dots: tuple[Dot, ...]
-    ticks: tuple[tuple[float, str], ...]
-    holds: tuple[float, float] | None
-    paper: float | None
-    statement: str
     height: int
 
 
@@ -243,35 +242,22 @@ def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
         if len(rows) < 2 or len({_statement(interval) for _, interval in rows}) > 1:
             continue
         axis = _axis([interval for _, interval in rows])
-        taken: dict[int, int] = {}
-        dots = []
-        for (reading, _), bar in zip(rows, axis.bars, strict=True):
-            column = round(bar.value / _DOT_WIDTH)
-            taken[column] = taken.get(column, 0) + 1
-            dots.append((reading, bar, column, taken[column]))
-        height = _DOT * max(taken.values()) + _TICKS
-        plots.append(
-            SettingsPlot(
-                name,
-                axis.unit,
-                tuple(
-                    Dot(
-                        reading.setting,
-                        reading.verdict,
-                        bar.text,
-                        round(column * _DOT_WIDTH, 2),
-                        height - _TICKS - _DOT * (row - 0.5),
-                        reading.ours == claim.ours,
-                    )
-                    for reading, bar, column, row in dots
-                ),
-                axis.ticks,
-                axis.holds,
-                axis.paper,
-                axis.statement,
-                height,
+        columns = [round(bar.value / _DOT_WIDTH) for bar in axis.bars]
+        height = _DOT * max(Counter(columns).values()) + _TICKS
+        dots = tuple(
+            Dot(
+                reading.setting,
+                reading.verdict,
+                bar.text,
+                round(column * _DOT_WIDTH, 2),
+                height - _TICKS - _DOT * (columns[:place].count(column) + 0.5),
+                reading.ours == claim.ours,
+            )
+            for place, ((reading, _), bar, column) in enumerate(
+                zip(rows, axis.bars, columns, strict=True)
             )
         )
+        plots.append(SettingsPlot(name, axis, dots, height))
     return tuple(plots)
 
 
