@@ -98,9 +98,9 @@ def panels(
     return figure, list(axes.ravel())
 
 
-def absent(axes: Axes, words: str = "not run at this scale") -> None:
+def absent(axes: Axes) -> None:
     """Print a note in a panel without curves."""
-    axes.text(0.5, 0.5, words, ha="center", transform=axes.transAxes)
+    axes.text(0.5, 0.5, "not run at this scale", ha="center", transform=axes.transAxes)
     axes.set(xticks=[], yticks=[])
 
 
@@ -132,9 +132,9 @@ def as_printed(*artists: Artist) -> None:
         artist.set_gid(LAYER)
 
 
-def printed_level(axes: Axes, value: float, label: str = LABEL, **looks: Any) -> None:
+def printed_level(axes: Axes, value: float, **looks: Any) -> None:
     """Draw a printed number as a horizontal line."""
-    looks = {"color": BLACK, "linestyle": (0, (5, 2)), "linewidth": 1.1, "label": label, **looks}
+    looks = {"color": BLACK, "linestyle": (0, (5, 2)), "linewidth": 1.1, "label": LABEL, **looks}
     as_printed(axes.axhline(value, **looks))
 
 
