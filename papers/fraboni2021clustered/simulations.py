@@ -45,8 +45,7 @@ from fedsampling.samplers.clustered import (
 from fedsampling.samplers.interface.in_settings import one_of
 from fedsampling.samplers.numerics import from_pairs, ward_groups
 from fedsampling.samplers.scheme import Scheme
-
-from .theory import inclusion, md_distributions, most_draws, variance
+from fedsampling.theory.weights import check_population
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,3 +180,42 @@ def _groups(n_samples: Ints, rho: Array, m: int, ward: str) -> Ints:
         for k, chosen in enumerate(order):
             rank[remaining[groups[chosen]]] = k
     return rank
+
+
+# Closed forms for any m distributions r; MD sampling is the case of m rows equal to p.
+#
+# References: Fraboni, Vidal, Kameni, Lorenzi: Clustered Sampling: Low-Variance and Improved
+# Representativity for Clients Selection in Federated Learning. ICML 2021 (arXiv 2105.05883),
+# section 3.2.
+
+
+def md_distributions(p: Array, m: int) -> Array:
+    """Return the m equal distributions of MD sampling, shape (m, n)."""
+    return np.tile(check_population(p, m), (m, 1))
+
+
+def variance(r: Array) -> Array:
+    """Return Var[ω_i] = (1/m²) Σ_k r_ki (1 − r_ki), shape (m, n) → (n,).
+
+    References: Eqs. (15), (16); eqs. (13), (14) for :func:`md_distributions`.
+    """
+    spread: Array = (r * (1 - r)).sum(0) / len(r) ** 2
+    return spread
+
+
+def inclusion(r: Array) -> Array:
+    """Return P(i ∈ S) = 1 − Π_k (1 − r_ki), shape (m, n) → (n,).
+
+    References: Eqs. (21), (22); eqs. (18) to (20) for :func:`md_distributions`.
+    """
+    drawn: Array = 1 - np.prod(1 - r, axis=0)
+    return drawn
+
+
+def most_draws(r: Array) -> Ints:
+    """Count the distributions that can draw each client, shape (m, n) → (n,).
+
+    References: Section 4: at most ⌊m p_i⌋ + 2 under Algorithm 1, and m under MD sampling.
+    """
+    count: Ints = (r > 0).sum(0, dtype=np.int64)
+    return count

@@ -15,9 +15,9 @@ from fedsampling.report.drawing.curves import band
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, PURPLE, VERMILION, panels, style
 from fedsampling.theory.weights import PER_CLIENT, statistics, sums
 
+from .claims import gamma_boundary, largest_importance, sigma_boundary
 from .runs import COMPARED, EXACT, QUANTITIES, SCHEMES, comparisons
-from .simulations import importances
-from .theory import contraction, gamma_boundary, growth, largest_importance, sigma_boundary
+from .simulations import contraction, growth, importances
 
 
 def table1(summaries: Summaries, paper: Paper) -> Artefact:
