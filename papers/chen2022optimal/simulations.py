@@ -49,7 +49,7 @@ class Constants(NamedTuple):
 def constants(
     w: Array, mismatch: Array, smoothness: float, relative: float, noise: float, corrected: bool
 ) -> Constants:
-    """Return β_1 = Σ w_i² (2L(1+M) R_i + σ²) and β_2 = 2L Σ w_i² R_i, or corrected constants.
+    """Return Theorem 2's β_1 = Σ w_i² (2L(1+M) R_i + σ²) and β_2 = 2L Σ w_i² R_i, or corrected.
 
     `w`, shape (n,): weights of the clients; they sum to one. `mismatch`, shape (n,): R_i = f_i(x*)
     − f_i*, eq. (11). `smoothness`: L. `relative`, `noise`: M and σ² of Assumption 1. `corrected`:
@@ -62,8 +62,6 @@ def constants(
     so Σ w_i² (f_i(x) − f_i(x*)) may exceed max_j w_j (f(x) − f*), and near x* the former decreases
     like ‖x − x*‖, the latter like its square.  Bounding w_i² by max_j w_j · w_i *first* keeps all
     terms non-negative, needs no smaller step, and leads to the corrected constants.
-
-    References: Theorem 2.
     """
     scale = w.max() * w if corrected else w**2
     beta2 = 2 * smoothness * float(scale @ mismatch)
@@ -71,18 +69,12 @@ def constants(
 
 
 def step_limit(gamma: float, w: Array, smoothness: float, relative: float) -> float:
-    """Return γ / ((1 + max_i w_i M) L), the upper limit of η.
-
-    References: Theorem 2.
-    """
+    """Return γ / ((1 + max_i w_i M) L), Theorem 2's upper limit of η."""
     return float(gamma / ((1 + w.max() * relative) * smoothness))
 
 
 def bound(distance: float, step: float, gamma: float, convexity: float, betas: Constants) -> float:
-    """Return (1 − μη) E‖r^k‖² + η² (β_1/γ − β_2), the bound on E‖r^{k+1}‖².
-
-    References: Eq. (13).
-    """
+    """Return (1 − μη) E‖r^k‖² + η² (β_1/γ − β_2), the bound (13) on E‖r^{k+1}‖²."""
     return (1 - convexity * step) * distance + step**2 * (betas.beta1 / gamma - betas.beta2)
 
 

@@ -110,10 +110,7 @@ class Allocation(Simulation, name="allocation"):
 
 
 def allocate(n_samples: Ints, sampler: Scheme, run: int, seed: int) -> tuple[Ints, Ints]:
-    """Return r'_ki = M r_ki of a sampler in its present state, for one of its runs.
-
-    Returns `units`, shape (m, n); `group`, shape (n,): rank of each client's group of Algorithm 2;
-    −1 without groups.
+    """Return a run's r'_ki = M r_ki, shape (m, n), and the rank of each client's group, or −1.
 
     The order of clients in remaining groups is drawn from a separate stream, so that computing the
     distributions does not change the training.
@@ -195,27 +192,18 @@ def md_distributions(p: Array, m: int) -> Array:
 
 
 def variance(r: Array) -> Array:
-    """Return Var[ω_i] = (1/m²) Σ_k r_ki (1 − r_ki), shape (m, n) → (n,).
-
-    References: Eqs. (15), (16); eqs. (13), (14) for :func:`md_distributions`.
-    """
+    """Return Var[ω_i] = (1/m²) Σ_k r_ki (1 − r_ki), eqs. (13) to (16), shape (m, n) → (n,)."""
     spread: Array = (r * (1 - r)).sum(0) / len(r) ** 2
     return spread
 
 
 def inclusion(r: Array) -> Array:
-    """Return P(i ∈ S) = 1 − Π_k (1 − r_ki), shape (m, n) → (n,).
-
-    References: Eqs. (21), (22); eqs. (18) to (20) for :func:`md_distributions`.
-    """
+    """Return P(i ∈ S) = 1 − Π_k (1 − r_ki), eqs. (18) to (22), shape (m, n) → (n,)."""
     drawn: Array = 1 - np.prod(1 - r, axis=0)
     return drawn
 
 
 def most_draws(r: Array) -> Ints:
-    """Count the distributions that can draw each client, shape (m, n) → (n,).
-
-    References: Section 4: at most ⌊m p_i⌋ + 2 under Algorithm 1, and m under MD sampling.
-    """
+    """Count the distributions that can draw each client, shape (m, n) → (n,)."""
     count: Ints = (r > 0).sum(0, dtype=np.int64)
     return count

@@ -206,12 +206,7 @@ class Margins(NamedTuple):
 
 
 def margins(p: Array, m: int) -> Margins:
-    """Evaluate both sides of Corollary 1, the sums from Table 1's closed forms.
-
-    `p`, shape (n,).
-
-    References: Corollary 1; Σ and γ by eqs. (8) and (9).
-    """
+    """Evaluate both sides of Corollary 1; Σ and γ, eqs. (8) and (9), by Table 1's closed forms."""
     p = check_population(p, m)
     sigma_md, gamma_md = sums(statistics("md", p, m), p)
     sigma_u, gamma_u = sums(statistics("uniform", p, m), p)
@@ -223,19 +218,15 @@ def margins(p: Array, m: int) -> Margins:
 
 
 def sigma_boundary(n: int, m: int) -> float:
-    """Return the Σ p_i² up to which Σ_U ≤ Σ_MD.
+    """Return the Σ p_i² up to which Σ_U ≤ Σ_MD, eqs. (13) and (127).
 
-    References: Eqs. (13), (127). (127) and (129) print Σ_MD ≤ Σ_U and γ_MD ≤ γ_U on the left; by
-    (126) and (128) it is the other way round.
+    (127) and (129) print Σ_MD ≤ Σ_U and γ_MD ≤ γ_U; by (126) and (128) it is the other way round.
     """
     return 1 / (n - m + 1)
 
 
 def gamma_boundary(n: int, m: int) -> float:
-    """Return the Σ p_i² up to which γ_U ≤ γ_MD; never below :func:`sigma_boundary`.
-
-    References: Eqs. (129), (130).
-    """
+    """Return the Σ p_i² up to which γ_U ≤ γ_MD, eqs. (129) and (130); at least that of Σ."""
     return (n - 1) / (n * (n - m)) if m < n else float("inf")
 
 
@@ -253,8 +244,6 @@ def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterato
     Each lies on the line from equal importance to a random point of the simplex (or to a vertex,
     where that point is too close), at a Σ p_i² that is either anywhere or within a relative 10⁻⁶
     to 10⁻¹ of 1/(n − m + 1).
-
-    Yields shape (n,).
     """
     equal = np.full(n, 1 / n)
     for index in range(count):

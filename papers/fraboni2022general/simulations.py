@@ -184,7 +184,7 @@ def contraction(local_step: float, local_steps: int) -> float:
 def expected_distances(
     minima: Array, start: Array, p: Array, row: Statistics, step: float, rounds: int
 ) -> Array:
-    """Return E‖θ^t − θ*‖² for t = 0, …, rounds.
+    """Return E‖θ^t − θ*‖² for t = 0, …, rounds, by eqs. (3) and (70).
 
     `p`, shape (n,). `minima`, shape (n, d): the clients' minima θ_i*; the optimum is θ* = Σ p_i
     θ_i*. `start`, shape (d,): θ^0. `row`: of the weights ω; with an α (Assumption 1). `step`: η =
@@ -199,8 +199,6 @@ def expected_distances(
 
     Since E[r] shrinks by 1 − η in every round, expanding ‖θ_i* − θ^t‖² about θ* makes of it a
     recursion in E‖r‖² alone, with factor :func:`growth`.
-
-    References: Eqs. (3), (70).
     """
     optimum = p @ minima
     offsets = minima - optimum
@@ -219,11 +217,9 @@ def expected_distances(
 
 
 def growth(row: Statistics, step: float) -> float:
-    """Return the factor of E‖θ^t − θ*‖² in one round: (1 − η)² + η² Var[Σ ω_i].
+    """Return the factor of E‖θ^t − θ*‖² in one round: (1 − η)² + η² Var[Σ ω_i], eqs. (15), (70).
 
     Above one, the expected distance grows without bound however good the start.  Σ γ_i − α is
     Var[Σ ω_i] by Proposition 1, so that schemes whose weights sum to one always contract.
-
-    References: Eqs. (15), (70).
     """
     return float((1 - step) ** 2 + step**2 * row.variance_of_sum)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 from matplotlib.ticker import LogLocator, MaxNLocator
+from PIL import Image
 
 from fedsampling.base.progress import format_duration
 from fedsampling.evidence.statistics import listed, show_interval
@@ -135,8 +135,8 @@ def as_json(content: Any) -> Markup:
 
 def size_attributes(png: Path) -> Markup:
     """Return a picture's size as HTML attributes, so that the page does not jump as it loads."""
-    # The first chunk of a PNG holds its width and height.
-    width, height = struct.unpack(">II", png.read_bytes()[16:24])
+    with Image.open(png) as image:
+        width, height = image.size
     return Markup(f'width="{width}" height="{height}" style="--wide: {width}px"')
 
 
@@ -287,8 +287,7 @@ def _statement(interval: Interval) -> tuple[str, float | None, float | None, flo
 def _axis(group: Sequence[Interval]) -> Axis:
     unit, least, most, paper = _statement(group[0])
     numbers = [x for x in (least, most, paper) if x is not None]
-    for interval in group:
-        numbers += [interval.low, interval.value, interval.high]
+    numbers += [x for interval in group for x in (interval.low, interval.value, interval.high)]
     place, ticks = _scale(min(numbers), max(numbers), is_ratio=unit.startswith("times"))
     holds = None
     if least is not None or most is not None:
@@ -347,16 +346,13 @@ _MEASURED = frozenset({"%", "dB", "points", "s"})  # units of integers that were
 
 @dataclass(frozen=True)
 class PrintedNumber:
-    """A number that the paper prints, as text: fields of ``reported.csv``, and our value.
+    """A number that the paper prints, a row of ``reported.csv``, next to ours.
 
     `rounding` is half a unit of the last printed digit; empty if the number is exact, or for text.
     `claim` compares the number with `ours` and its interval; empty without one.
     """
 
-    quantity: str
-    value: str
-    unit: str
-    where: str
+    row: Reported
     rounding: str
     claim: str
     ours: str
@@ -367,12 +363,9 @@ def printed_numbers(
 ) -> tuple[PrintedNumber, ...]:
     """Return the numbers that a paper prints for an artefact; compared numbers come first."""
     by_id = {claim.id: claim for claim in claims}
-    rows = [
+    numbers = [
         PrintedNumber(
-            row.quantity,
-            row.value,
-            row.unit,
-            row.where,
+            row,
             rounding(row.value, row.unit),
             row.claim if row.claim in by_id else "",
             _ours(by_id.get(row.claim), row.value),
@@ -380,7 +373,7 @@ def printed_numbers(
         for row in reports
         if row.artefact == artefact
     ]
-    return tuple(sorted(rows, key=lambda row: (not row.ours, not row.claim)))
+    return tuple(sorted(numbers, key=lambda number: (not number.ours, not number.claim)))
 
 
 def rounding(value: str, unit: str) -> str:
