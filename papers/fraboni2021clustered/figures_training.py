@@ -350,8 +350,7 @@ def _late_losses(summary: Summary, **settings: str) -> pd.DataFrame:
 
 def _best(table: pd.DataFrame, x: str) -> float:
     """Return the value with the least late loss; NaN if every run diverged."""
-    finite = table.dropna(subset="loss").sort_values("loss")
-    return float(finite[x].iloc[0]) if len(finite) else np.nan
+    return np.nan if table["loss"].isna().all() else float(table.nsmallest(1, "loss")[x].iloc[0])
 
 
 def _loss_and_accuracy(cells: Sequence[PanelRuns], alt: str) -> Artefact:

@@ -110,13 +110,9 @@ def c5(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         theirs = paper.reported(f"deviation_{n}")
         parts[f"{n} clients"] = stated(bool(low <= theirs <= high))
         name = f"{n} clients: our choice, and the range of {len(sd) - 1} others"
-        drawn.append(
-            Interval(
-                name, "standard deviation", float(sd[chosen]), float(low), float(high), paper=theirs
-            )
-        )
-        span = f"choices {show(float(low))} to {show(float(high))}"
-        ours.append(f"{n} clients: {show(float(sd[chosen]))}, {span}")
+        value, low, high = float(sd[chosen]), float(low), float(high)
+        drawn.append(Interval(name, "standard deviation", value, low, high, paper=theirs))
+        ours.append(f"{n} clients: {show(value)}, choices {show(low)} to {show(high)}")
     return verdict(
         parts,
         ours=f"{'; '.join(ours)} ({len(sd) - 1} choices)",

@@ -26,7 +26,7 @@ from fedsampling.evidence.provenance import (
 from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
 from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
-from fedsampling.report import citation, formats, overview
+from fedsampling.report import citation, content, formats, overview
 from fedsampling.report.citation import Software
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, View, period, provenances
 from fedsampling.report.crate import linked_claims, linked_report
@@ -271,11 +271,7 @@ def _checks(chapters: Sequence[Chapter]) -> dict[str, int]:
 
 def _settings(chapters: Sequence[Chapter]) -> dict[str, str]:
     """Return the scales and sources of data of the report: ``{"scale": "quick", ...}``."""
-    origins = list(provenances(chapters))
-    return {
-        "scale": listed(sorted({origin.scale for origin in origins})) or "none",
-        "data": listed(sorted({kind for origin in origins for kind in origin.kinds})) or "none",
-    }
+    return {name: listed(words) or "none" for name, words in content.settings(chapters).items()}
 
 
 def _software_bibtex(software: Software, chapters: Sequence[Chapter]) -> str:

@@ -149,7 +149,7 @@ def printed_point(
 def number_layer(figure: Figure) -> bool:
     """Assign a number to each artist of the layer; return whether there are any."""
     artists = figure.findobj()
-    marks = [artist for artist in artists if _in_layer(artist)]
+    marks = [artist for artist in artists if (artist.get_gid() or "").startswith(LAYER)]
     labels = {str(artist.get_label()) for artist in marks}
     for legend in (artist for artist in artists if isinstance(artist, Legend)):
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
@@ -164,8 +164,3 @@ def with_switch(svg: str) -> str:
     """Return a figure's SVG, which hides the layer if its address ends in ``#without-printed``."""
     rule = f'svg:has(#{WITHOUT}:target) [id^="{LAYER}-"] {{ display: none }}'
     return svg.replace("<defs>", f'<style>{rule}</style>\n <g id="{WITHOUT}"/>\n <defs>', 1)
-
-
-def _in_layer(artist: Artist) -> bool:
-    gid = artist.get_gid()
-    return gid is not None and (gid == LAYER or gid.startswith(f"{LAYER}-"))
