@@ -178,8 +178,9 @@ def _at_budget(
     words = {"holds": "yes", "fails": "no", "open": "undecided"}
     reason = "; ".join(f"{name}: {words[part]}" for name, part in numbers.items())
     at_budget = ", ".join(f"{name} {show_estimate(percent(e), '%')}" for name, e in levels.items())
+    sent = runs.groupby(["sampler", "seed"], observed=True)["bits"].max()
     to_goal = ", ".join(
-        f"{name} {show(float(values.median()) / BITS, last=_sent(runs, name) / BITS)}"
+        f"{name} {show(float(values.median()) / BITS, last=float(sent[name].min()) / BITS)}"
         for name, values in bits.items()
     )
     return Finding(
@@ -216,13 +217,6 @@ def bits_to(runs: pd.DataFrame, sampler: str, goal: float) -> pd.Series:
     rows = runs[runs["sampler"] == sampler]
     first = rows[rows["accuracy"] >= goal].groupby("seed", observed=True)["bits"].first()
     return first.reindex(sorted(rows["seed"].unique()), fill_value=np.inf)
-
-
-def _sent(runs: pd.DataFrame, sampler: str) -> float:
-    """Return the smallest number of bits that any run had sent at its end."""
-    return float(
-        runs[runs["sampler"] == sampler].groupby("seed", observed=True)["bits"].max().min()
-    )
 
 
 def _over_steps(

@@ -221,12 +221,15 @@ def _run(s: Dsgd, seed: int, progress: Progress) -> "pd.DataFrame":
         assumed_gamma = s.m / s.clients if s.gamma == "least" else gamma
         eta = s.step * step_limit(assumed_gamma, quadratic.w, quadratic.smoothness, s.relative)
         drawn = stream(seed, "dsgd reports", k).random(current.q.shape) < current.q
-        omega = np.where(drawn, _inverse(quadratic.w, current.q), 0.0)
+        # eq. (2): a report has the weight w_i / q_i
+        omega = np.divide(quadratic.w, current.q, out=np.zeros_like(current.q), where=drawn)
         estimate = np.einsum("rn,rnd->rd", omega, current.updates)
         after = x - eta * estimate
         if k % s.every == 0:
             row = {"alpha": alpha, "gamma": gamma, "step": eta}
-            row |= _reports(s, current) | _extremes(*_factors(ours, uniform, s))
+            row |= _reports(s, current)
+            for name, values in zip(("alpha", "gamma"), _factors(ours, uniform, s), strict=True):
+                row |= {f"{name}_low": float(values.min()), f"{name}_high": float(values.max())}
             row["bias"] = _bias(quadratic.w, current, estimate)
             row |= _recursion(quadratic, x, after, eta, gamma, betas, _slack(ours, uniform, s))
             row |= {f"envelope/{name}": value for name, value in envelope.items()}
@@ -253,11 +256,6 @@ def _before(s: Dsgd, quadratic: Problem, x: Array, rng: np.random.Generator) -> 
     updates = updates + np.sqrt(variance / s.dimension)[:, :, None] * noise
     norms = quadratic.w * np.linalg.norm(updates, axis=2)
     return _Round(updates, norms, _probabilities(s, norms))
-
-
-def _inverse(w: Array, q: Array) -> Array:
-    """Return w_i / q_i, the weight of a report, eq. (2); zero for clients with q_i = 0."""
-    return np.asarray(np.divide(w, q, out=np.zeros_like(q), where=q > 0))
 
 
 def _probabilities(s: Dsgd, norms: Array) -> Array:
@@ -292,13 +290,6 @@ def _reports(s: Dsgd, current: _Round) -> dict[str, float]:
         "batch_low": float(expected.min()),
         "gap": float(np.abs(current.q - exact).max()),
     }
-
-
-def _extremes(alpha: Array, gamma: Array) -> dict[str, float]:
-    ends: dict[str, float] = {}
-    for name, values in (("alpha", alpha), ("gamma", gamma)):
-        ends |= {f"{name}_low": float(values.min()), f"{name}_high": float(values.max())}
-    return ends
 
 
 def _bias(w: Array, current: _Round, estimate: Array) -> float:

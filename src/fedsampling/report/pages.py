@@ -138,7 +138,9 @@ def write(
     }
 
     shutil.copyfile(_TEMPLATES / "style.css", root / "style.css")
-    bibtex = _software_bibtex(software, chapters)
+    when = period(chapters)
+    scales = [f"{name}: {value}" for name, value in _settings(chapters).items()]
+    bibtex = citation.software_bibtex(software, when[1] if when else None, scales)
     texts = {
         "claims.csv": _claims_csv(chapters),
         "verdicts.json": verdicts_json(chapters),
@@ -272,12 +274,6 @@ def _checks(chapters: Sequence[Chapter]) -> dict[str, int]:
 def _settings(chapters: Sequence[Chapter]) -> dict[str, str]:
     """Return the scales and sources of data of the report: ``{"scale": "quick", ...}``."""
     return {name: listed(words) or "none" for name, words in content.settings(chapters).items()}
-
-
-def _software_bibtex(software: Software, chapters: Sequence[Chapter]) -> str:
-    when = period(chapters)
-    settings = [f"{name}: {value}" for name, value in _settings(chapters).items()]
-    return citation.software_bibtex(software, when[1] if when else None, settings)
 
 
 def _provenance(chapters: Sequence[Chapter]) -> dict[str, Any]:
