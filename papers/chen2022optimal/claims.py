@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.evidence.statistics import (
-    Estimate,
     bound,
     compare,
     difference,
@@ -48,6 +47,7 @@ LATE = 30  # "at the end" is the mean of the measurements in this many last roun
 
 TUNED = "writers_tuned"  # uniform sampling at another step
 
+OPPOSITE: Mapping[Part, Part] = {"holds": "fails", "fails": "holds", "open": "open"}
 Sets = Mapping[str, tuple[Summary, str]]  # experiment and case of each dataset
 Courses = Mapping[str, pd.DataFrame]  # the course of every run, by set
 
@@ -56,9 +56,7 @@ def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper, late: float = LATE)
     """Judge uniform < optimal ≲ full, by rounds; the last `late` rounds are the end of a run."""
     sets = _sets(summaries, claim, paper)
     titles = {name: title(summary, case) for name, (summary, case) in sets.items()}
-    return _over_steps(
-        lambda runs_of: _order(runs_of, titles, claim, late), summaries, claim, paper
-    )
+    return _over_steps(lambda runs: _order(runs, titles, claim, late), summaries, claim, paper)
 
 
 def _order(runs_of: Courses, titles: Mapping[str, str], claim: ClaimSpec, late: float) -> Finding:
@@ -132,10 +130,10 @@ def c2(
     limit: float | None = None,
 ) -> Finding:
     """Judge accuracy at a budget of bits, in 10^8, and bits to an accuracy, on Dataset 1."""
-    bits = paper.reported("budget") if budget is None else budget
-    bound = paper.reported("accuracy_of_others") / 100 if limit is None else limit
+    bits = budget or paper.reported("budget")
+    bound = limit or paper.reported("accuracy_of_others") / 100
     return _over_steps(
-        lambda runs_of: _at_budget(runs_of, claim, paper, bits, bound), summaries, claim, paper
+        lambda runs: _at_budget(runs, claim, paper, bits, bound), summaries, claim, paper
     )
 
 
@@ -166,7 +164,7 @@ def _at_budget(
             levels["optimal"], floor
         ),
         **{
-            f"{name} has less than {100 * limit:g} %": _below(levels[name], limit)
+            f"{name} has less than {100 * limit:g} %": OPPOSITE[above(levels[name], limit)]
             for name in rivals
         },
         f"full needs {bits_ratio:g} times its bits": above(times, bits_ratio),
@@ -180,8 +178,9 @@ def _at_budget(
     words = {"holds": "yes", "fails": "no", "open": "undecided"}
     reason = "; ".join(f"{name}: {words[part]}" for name, part in numbers.items())
     at_budget = ", ".join(f"{name} {show_estimate(percent(e), '%')}" for name, e in levels.items())
+    sent = runs.groupby(["sampler", "seed"], observed=True)["bits"].max()
     to_goal = ", ".join(
-        f"{name} {show(float(values.median()) / BITS, last=_sent(runs, name) / BITS)}"
+        f"{name} {show(float(values.median()) / BITS, last=float(sent[name].min()) / BITS)}"
         for name, values in bits.items()
     )
     return Finding(
@@ -220,18 +219,6 @@ def bits_to(runs: pd.DataFrame, sampler: str, goal: float) -> pd.Series:
     return first.reindex(sorted(rows["seed"].unique()), fill_value=np.inf)
 
 
-def _below(estimate: Estimate, bound: float) -> Part:
-    opposite: dict[Part, Part] = {"holds": "fails", "fails": "holds", "open": "open"}
-    return opposite[above(estimate, bound)]
-
-
-def _sent(runs: pd.DataFrame, sampler: str) -> float:
-    """Return the smallest number of bits that any run had sent at its end."""
-    return float(
-        runs[runs["sampler"] == sampler].groupby("seed", observed=True)["bits"].max().min()
-    )
-
-
 def _over_steps(
     judge: Callable[[Courses], Finding], summaries: Summaries, claim: ClaimSpec, paper: Paper
 ) -> Finding:
@@ -246,7 +233,7 @@ def _over_steps(
         for name, runs in courses.items()
         if name in tuned.settings["cases"]
     }
-    step, tuned_step = _step(*next(iter(sets.values()))), _step(*_first(tuned))
+    step, tuned_step = _step(*next(iter(sets.values()))), _step(tuned)
     where = f" on {listed([title(*sets[name]) for name in with_tuned])}"
     first, second = (
         f"uniform sampling's learning rate {step:g}",
@@ -269,12 +256,9 @@ def _sets(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Sets:
     }
 
 
-def _first(summary: Summary) -> tuple[Summary, str]:
-    return summary, next(iter(summary.settings["cases"]))
-
-
-def _step(summary: Summary, case: str) -> float:
-    """Return the step of uniform sampling."""
+def _step(summary: Summary, case: str | None = None) -> float:
+    """Return the step of uniform sampling in a case, by default the first."""
+    case = case or next(iter(summary.settings["cases"]))
     scale = float(summary.setting("scale", sampler="uniform"))
     return scale * float(summary.setting("work.step", case))
 
@@ -292,7 +276,7 @@ def _step_caveat(summaries: Summaries, claim: ClaimSpec) -> str:
     best = _picked(summaries)
     if not claim.transfer or best is None or "writers_training" not in summaries:
         return ""
-    step = _step(*_first(summaries["writers_training"]))
+    step = _step(summaries["writers_training"])
     if step == best:
         return ""
     tried = scores(summaries["tuning_writers"])
@@ -339,13 +323,8 @@ c1_writers, c2_writers, c3_writers = c1, c2, c3
 
 def c6_writers(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge the bits of uniform sampling over those of full participation, on Dataset 1."""
-
-    def judge(runs_of: Courses) -> Finding:
-        return _bits_finding(
-            {"uniform over full": ("dataset1", "uniform", "full")}, runs_of, claim, paper
-        )
-
-    return _over_steps(judge, summaries, claim, paper)
+    pairs = {"uniform over full": ("dataset1", "uniform", "full")}
+    return _bits_finding(pairs, summaries, claim, paper)
 
 
 def c7_writers(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -355,26 +334,28 @@ def c7_writers(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         for number in (2, 3)
         for rival in ("full", "uniform")
     }
-    return _over_steps(
-        lambda runs_of: _bits_finding(pairs, runs_of, claim, paper), summaries, claim, paper
-    )
+    return _bits_finding(pairs, summaries, claim, paper)
 
 
 def _bits_finding(
-    pairs: Mapping[str, tuple[str, str, str]], runs_of: Courses, claim: ClaimSpec, paper: Paper
+    pairs: Mapping[str, tuple[str, str, str]], summaries: Summaries, claim: ClaimSpec, paper: Paper
 ) -> Finding:
     """Judge ratios of bits to the paper's accuracy; each pair has a dataset and two samplers."""
     goal = paper.reported("accuracy") / 100
-    bits = {
-        name: (bits_to(runs_of[data], first, goal), bits_to(runs_of[data], second, goal))
-        for name, (data, first, second) in pairs.items()
-        if data in runs_of
-    }
-    if not bits or any(np.isinf(values).any() for pair in bits.values() for values in pair):
-        missed = f"A run misses {100 * goal:g} %, or a dataset was left out."
-        return Finding("inconclusive", missed, missed)
-    ratios = holm(bits, ratio, claim.margin)
-    return ordering(ratios, claim.margin, f"times the bits to {100 * goal:g} %")
+
+    def judge(runs_of: Courses) -> Finding:
+        bits = {
+            name: (bits_to(runs_of[data], first, goal), bits_to(runs_of[data], second, goal))
+            for name, (data, first, second) in pairs.items()
+            if data in runs_of
+        }
+        if not bits or any(np.isinf(values).any() for pair in bits.values() for values in pair):
+            missed = f"A run misses {100 * goal:g} %, or a dataset was left out."
+            return Finding("inconclusive", missed, missed)
+        ratios = holm(bits, ratio, claim.margin)
+        return ordering(ratios, claim.margin, f"times the bits to {100 * goal:g} %")
+
+    return _over_steps(judge, summaries, claim, paper)
 
 
 DIVERGED = Finding("inconclusive", "a run diverged", "The norms of a run are no longer finite.")

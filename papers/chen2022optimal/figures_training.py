@@ -5,12 +5,11 @@ Training curves show accuracy and loss against rounds and against bits sent.
 
 from collections.abc import Iterator
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
@@ -20,7 +19,7 @@ from fedsampling.report.drawing.artefacts import (
     Alternative,
     Artefact,
     Summaries,
-    instead,
+    by_reason,
     tabulate,
     with_margin,
 )
@@ -28,7 +27,7 @@ from fedsampling.report.drawing.curves import band, divergences
 from fedsampling.report.drawing.style import BLACK, BLUE, legend_below, panels, printed_point, style
 
 from . import claims
-from .runs import BITS, LINES, chosen, course, mean_course, scores, set_number, title
+from .runs import BITS, LINES, SENT, chosen, course, mean_course, scores, set_number, title
 
 LABELS = {
     "accuracy": "validation accuracy",
@@ -71,17 +70,10 @@ def sets(summaries: Summaries, paper: Paper) -> Artefact:
                 f"largest {top:.0f} %: {100 * held(samples, top / 100):.0f} % of data",
                 f"({published})",
             )
-            panel.text(
-                0.97,
-                0.97,
-                "\n".join(facts),
-                transform=panel.transAxes,
-                ha="right",
-                va="top",
-                fontsize=8,
-                color=BLACK,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5},
-            )
+            looks = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
+            corner: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "va": "top"}
+            text = "\n".join(facts)
+            panel.text(0.97, 0.97, text, fontsize=8, color=BLACK, bbox=looks, **corner)
         axes[0].set_ylabel("number of clients")
     data = first.rename(columns={"case": "dataset", "at": "client", "value": "samples"})
     return Artefact(
@@ -94,33 +86,23 @@ def sets(summaries: Summaries, paper: Paper) -> Artefact:
 
 def accuracy_and_loss(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw one of Figures 2 to 4: accuracy, loss; against rounds (top), bits (bottom)."""
-    return _draw_training(summaries, paper, ("accuracy", "train_loss"), 2, width=8.0, height=5.8)
+    return _draw_training(summaries, paper, width=8.0, height=5.8)
 
 
 def best_accuracy(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the appendix's versions of Figures 2 to 4: best accuracy against rounds and bits."""
-    return _draw_training(summaries, paper, ("best",), 1, width=8.0, height=3.3)
+    return _draw_training(summaries, paper, ("best",), width=8.0, height=3.3)
 
 
 def training(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the panels of Figures 2 to 4 for every case: a column for each of several cases."""
     (summary,) = summaries.values()
-    cases = list(summary.settings["cases"])
-    tables = {case: mean_course(course(summary, case)) for case in cases}
-    metrics = ("accuracy", "train_loss")
-    views = [(across, metric, case) for across in ACROSS for metric in metrics for case in cases]
-    columns = max(len(cases), 2)
-    rows = len(views) // columns
-    with style():
-        figure, axes = panels(rows, columns, width=3.4 * columns, height=2.4 * rows + 0.6)
-        for panel, (across, metric, case) in zip(axes, views, strict=True):
-            _draw(panel, tables[case], metric, across)
-            _draw_printed(panel, paper, metric, across, set_number(summary, case))
-            panel.set_title(title(summary, case))
-        legend_below(figure, axes)
-    data = pd.concat([table.assign(case=case) for case, table in tables.items()])
-    labels = (LABELS[metric] for metric in metrics)
-    return _artefact(summary, data.reset_index(drop=True), figure, *labels)
+    n = len(summary.settings["cases"])
+    columns, rows = max(n, 2), 2 if n == 1 else 4
+    width, height = 3.4 * columns, 2.4 * rows + 0.6
+    return _draw_training(
+        summaries, paper, columns=columns, by_case=True, width=width, height=height
+    )
 
 
 def steps(summaries: Summaries, paper: Paper) -> Artefact:
@@ -171,19 +153,34 @@ def held(samples: np.ndarray, top: float) -> float:
 
 
 def _draw_training(
-    summaries: Summaries, paper: Paper, metrics: tuple[str, ...], rows: int, **size: float
+    summaries: Summaries,
+    paper: Paper,
+    metrics: tuple[str, ...] = ("accuracy", "train_loss"),
+    columns: int = 2,
+    by_case: bool = False,
+    **size: float,
 ) -> Artefact:
-    """Draw metrics against rounds, then against bits, row by row."""
+    """Draw metrics against rounds, then against bits, row by row; of one or of every case."""
     (summary,) = summaries.values()
-    table = mean_course(course(summary))
-    views = [(across, metric) for across in ACROSS for metric in metrics]
+    cases = list(summary.settings["cases"]) if by_case else ["base"]
+    tables = {case: mean_course(course(summary, case)) for case in cases}
+    views = [(across, metric, case) for across in ACROSS for metric in metrics for case in cases]
     with style():
-        figure, axes = panels(rows, len(views) // rows, **size)
-        for panel, (across, metric) in zip(axes, views, strict=True):
-            _draw(panel, table, metric, across)
-            _draw_printed(panel, paper, metric, across, set_number(summary))
+        figure, axes = panels(len(views) // columns, columns, **size)
+        for panel, (across, metric, case) in zip(axes, views, strict=True):
+            _draw(panel, tables[case], metric, across)
+            _draw_printed(panel, paper, metric, across, set_number(summary, case))
+            if by_case:
+                panel.set_title(title(summary, case))
         legend_below(figure, axes)
-    return _artefact(summary, table, figure, *(LABELS[metric] for metric in metrics))
+    data = pd.concat([table.assign(case=case) for case, table in tables.items()], ignore_index=True)
+    names = ", ".join(LABELS[metric] for metric in metrics)
+    return Artefact(
+        data if by_case else data.drop(columns="case"),
+        figure,
+        f"{names[0].upper()}{names[1:]} against rounds and against bits sent, by sampler.",
+        _notes(summary),
+    )
 
 
 def _draw(axis: Axes, table: pd.DataFrame, metric: str, across: Across) -> None:
@@ -229,12 +226,6 @@ def _draw_printed(
         printed_point(axis, budget, height, label, marker=marker)
 
 
-def _artefact(summary: Summary, data: pd.DataFrame, figure: Figure, *quantities: str) -> Artefact:
-    metrics = ", ".join(quantities)
-    alt = f"{metrics[0].upper()}{metrics[1:]} against rounds and against bits sent, by sampler."
-    return Artefact(data, figure, alt, _notes(summary))
-
-
 def _notes(summary: Summary) -> tuple[str, ...]:
     """Describe the lines, the bits sent, and the runs that diverged."""
     notes = [
@@ -243,7 +234,7 @@ def _notes(summary: Summary) -> tuple[str, ...]:
     for case in summary.settings["cases"]:
         table = course(summary, case)
         last = table[table["at"] == table["at"].max()].groupby("sampler", observed=True)
-        sent = last[["bits", "model_bits", "norm_bits", "exchange_bits", "down_bits"]].mean()
+        sent = last[["bits", *SENT, "down_bits"]].mean()
         parts = []
         for name, line in LINES.items():
             if name in sent.index:
@@ -292,29 +283,20 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
 
 def _of_order(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
     """Vary the margin, and the rounds that count."""
-    yield _instead(name, *with_margin(name, NARROWER, summaries, paper))
-    yield _instead(
-        name,
-        f"full − optimal over all rounds instead of the last {claims.LATE}",
-        claims.c1(summaries, paper.claims[name], paper, late=inf),
-    )
+    yield by_reason(name, *with_margin(name, NARROWER, summaries, paper))
+    choice = f"full − optimal over all rounds instead of the last {claims.LATE}"
+    yield by_reason(name, choice, claims.c1(summaries, paper.claims[name], paper, late=inf))
 
 
 def _of_budget(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
     """Vary the limit of the other samplers, and the budget."""
     spec = paper.claims[name]
     goal, limit = paper.reported("accuracy"), paper.reported("accuracy_of_others")
-    yield _instead(
-        name,
-        f"the other samplers below {goal:g} % instead of {limit:g} %",
-        claims.c2(summaries, spec, paper, limit=goal / 100),
-    )
+    choice = f"the other samplers below {goal:g} % instead of {limit:g} %"
+    yield by_reason(name, choice, claims.c2(summaries, spec, paper, limit=goal / 100))
     budget = paper.reported("budget")
-    yield _instead(
-        name,
-        f"{HALF * budget:g}·10^8 bits instead of {budget:g}·10^8",
-        claims.c2(summaries, spec, paper, budget=HALF * budget),
-    )
+    choice = f"{HALF * budget:g}·10^8 bits instead of {budget:g}·10^8"
+    yield by_reason(name, choice, claims.c2(summaries, spec, paper, budget=HALF * budget))
 
 
 def _other_readings(name: str, judged: Finding) -> Iterator[Alternative]:
@@ -322,8 +304,3 @@ def _other_readings(name: str, judged: Finding) -> Iterator[Alternative]:
     for reading in judged.readings:
         if reading.ours != judged.ours:
             yield Alternative(name, reading.setting, reading.verdict, "numbers on the claim's card")
-
-
-def _instead(name: str, choice: str, finding: Finding) -> Alternative:
-    """Record a finding with its reason, which is shorter than its numbers."""
-    return instead(name, choice, finding, finding.reason.rstrip("."))

@@ -64,12 +64,9 @@ def mean_course(table: pd.DataFrame) -> pd.DataFrame:
 def set_number(summary: Summary, case: str = "base") -> int | None:
     """Return which of the paper's three datasets a case uses or imitates, if any."""
     dataset = summary.setting("dataset", case)
-    places = (
-        dataset.get("set"),
-        dataset.get("unbalance"),
-        dataset.get("partition", {}).get("unbalance"),
-    )
-    return next((int(number) for number in places if number), None)
+    unbalance = dataset.get("unbalance") or dataset.get("partition", {}).get("unbalance")
+    number = dataset.get("set") or unbalance
+    return int(number) if number else None
 
 
 def title(summary: Summary, case: str = "base") -> str:

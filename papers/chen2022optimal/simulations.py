@@ -49,7 +49,7 @@ class Constants(NamedTuple):
 def constants(
     w: Array, mismatch: Array, smoothness: float, relative: float, noise: float, corrected: bool
 ) -> Constants:
-    """Return β_1 = Σ w_i² (2L(1+M) R_i + σ²) and β_2 = 2L Σ w_i² R_i, or corrected constants.
+    """Return Theorem 2's β_1 = Σ w_i² (2L(1+M) R_i + σ²) and β_2 = 2L Σ w_i² R_i, or corrected.
 
     `w`, shape (n,): weights of the clients; they sum to one. `mismatch`, shape (n,): R_i = f_i(x*)
     − f_i*, eq. (11). `smoothness`: L. `relative`, `noise`: M and σ² of Assumption 1. `corrected`:
@@ -62,8 +62,6 @@ def constants(
     so Σ w_i² (f_i(x) − f_i(x*)) may exceed max_j w_j (f(x) − f*), and near x* the former decreases
     like ‖x − x*‖, the latter like its square.  Bounding w_i² by max_j w_j · w_i *first* keeps all
     terms non-negative, needs no smaller step, and leads to the corrected constants.
-
-    References: Theorem 2.
     """
     scale = w.max() * w if corrected else w**2
     beta2 = 2 * smoothness * float(scale @ mismatch)
@@ -71,18 +69,12 @@ def constants(
 
 
 def step_limit(gamma: float, w: Array, smoothness: float, relative: float) -> float:
-    """Return γ / ((1 + max_i w_i M) L), the upper limit of η.
-
-    References: Theorem 2.
-    """
+    """Return γ / ((1 + max_i w_i M) L), Theorem 2's upper limit of η."""
     return float(gamma / ((1 + w.max() * relative) * smoothness))
 
 
 def bound(distance: float, step: float, gamma: float, convexity: float, betas: Constants) -> float:
-    """Return (1 − μη) E‖r^k‖² + η² (β_1/γ − β_2), the bound on E‖r^{k+1}‖².
-
-    References: Eq. (13).
-    """
+    """Return (1 − μη) E‖r^k‖² + η² (β_1/γ − β_2), the bound (13) on E‖r^{k+1}‖²."""
     return (1 - convexity * step) * distance + step**2 * (betas.beta1 / gamma - betas.beta2)
 
 
@@ -229,12 +221,15 @@ def _run(s: Dsgd, seed: int, progress: Progress) -> "pd.DataFrame":
         assumed_gamma = s.m / s.clients if s.gamma == "least" else gamma
         eta = s.step * step_limit(assumed_gamma, quadratic.w, quadratic.smoothness, s.relative)
         drawn = stream(seed, "dsgd reports", k).random(current.q.shape) < current.q
-        omega = np.where(drawn, _inverse(quadratic.w, current.q), 0.0)
+        # eq. (2): a report has the weight w_i / q_i
+        omega = np.divide(quadratic.w, current.q, out=np.zeros_like(current.q), where=drawn)
         estimate = np.einsum("rn,rnd->rd", omega, current.updates)
         after = x - eta * estimate
         if k % s.every == 0:
             row = {"alpha": alpha, "gamma": gamma, "step": eta}
-            row |= _reports(s, current) | _extremes(*_factors(ours, uniform, s))
+            row |= _reports(s, current)
+            for name, values in zip(("alpha", "gamma"), _factors(ours, uniform, s), strict=True):
+                row |= {f"{name}_low": float(values.min()), f"{name}_high": float(values.max())}
             row["bias"] = _bias(quadratic.w, current, estimate)
             row |= _recursion(quadratic, x, after, eta, gamma, betas, _slack(ours, uniform, s))
             row |= {f"envelope/{name}": value for name, value in envelope.items()}
@@ -261,11 +256,6 @@ def _before(s: Dsgd, quadratic: Problem, x: Array, rng: np.random.Generator) -> 
     updates = updates + np.sqrt(variance / s.dimension)[:, :, None] * noise
     norms = quadratic.w * np.linalg.norm(updates, axis=2)
     return _Round(updates, norms, _probabilities(s, norms))
-
-
-def _inverse(w: Array, q: Array) -> Array:
-    """Return w_i / q_i, the weight of a report, eq. (2); zero for clients with q_i = 0."""
-    return np.asarray(np.divide(w, q, out=np.zeros_like(q), where=q > 0))
 
 
 def _probabilities(s: Dsgd, norms: Array) -> Array:
@@ -300,13 +290,6 @@ def _reports(s: Dsgd, current: _Round) -> dict[str, float]:
         "batch_low": float(expected.min()),
         "gap": float(np.abs(current.q - exact).max()),
     }
-
-
-def _extremes(alpha: Array, gamma: Array) -> dict[str, float]:
-    ends: dict[str, float] = {}
-    for name, values in (("alpha", alpha), ("gamma", gamma)):
-        ends |= {f"{name}_low": float(values.min()), f"{name}_high": float(values.max())}
-    return ends
 
 
 def _bias(w: Array, current: _Round, estimate: Array) -> float:

@@ -47,27 +47,23 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
     allocations = {
         case: _allocation(summary, case, "algorithm1") for case in summary.settings["cases"]
     }
+    notes = []
     with style():
         figure, axes = panels(1, len(allocations), width=4.6 * len(allocations), height=4.3)
         for panel, (case, allocation) in zip(axes, allocations.items(), strict=True):
             order = np.argsort(-allocation.samples, kind="stable")
-            _distributions(panel, allocation, order, hatched=(allocation.r > 0).sum(0) > 1)
+            shared, n = (allocation.r > 0).sum(0) > 1, len(order)
+            _distributions(panel, allocation, order, hatched=shared)
             panel.set_title(_title(summary, case))
+            words = f"{shared.sum()} of {n} clients are shared by two distributions"
+            words = words if shared.any() else "no client is shared"
+            notes.append(f"{_title(summary, case)}: {words}.")
         _legend(figure, PATCHES)
-    split = {
-        case: int(((allocation.r > 0).sum(0) > 1).sum()) for case, allocation in allocations.items()
-    }
     return Artefact(
         _table(allocations),
         figure,
         alt="Stacked bars: which clients each of the m distributions of Algorithm 1 consists of.",
-        notes=tuple(
-            f"{_title(summary, case)}: {number} of {len(allocations[case].samples)} clients are "
-            "shared by two distributions."
-            if number
-            else f"{_title(summary, case)}: no client is shared."
-            for case, number in split.items()
-        ),
+        notes=tuple(notes),
     )
 
 
@@ -172,18 +168,15 @@ def _legend(figure: Figure, handles: Sequence[Any]) -> None:
     )
 
 
-def _at_last(summary: Summary, case: str, sampler: str, metric: str) -> pd.Series:
-    """Return a metric of the last round's distributions, indexed by seed."""
-    rows = summary.select(sampler, metric, case)
-    last: pd.Series = rows[rows["at"] == rows["at"].max()].set_index("seed")["value"]
-    return last
-
-
 def _groups_note(summary: Summary, case: str, allocation: Allocation) -> str:
-    last = {name: _at_last(summary, case, "algorithm2", name) for name in ("groups", "seen")}
+    rows = summary.select("algorithm2", ("groups", "seen"), case)
+    last = rows[rows["at"] == rows["at"].max()]
+    groups, seen = (
+        int(last[last["metric"] == name]["value"].iloc[0]) for name in ("groups", "seen")
+    )
     return (
-        f"{_title(summary, case)}: {int(last['groups'].iloc[0])} groups of "
-        f"{len(allocation.samples)} clients, {int(last['seen'].iloc[0])} of them seen in training."
+        f"{_title(summary, case)}: {groups} groups of {len(allocation.samples)} clients, {seen} of "
+        "them seen in training."
     )
 
 
@@ -192,19 +185,16 @@ def _table(allocations: dict[str, Allocation]) -> pd.DataFrame:
     parts = []
     for case, allocation in allocations.items():
         k, i = np.nonzero(allocation.r)
-        parts.append(
-            pd.DataFrame(
-                {
-                    "set": case,
-                    "distribution": k + 1,
-                    "client": i,
-                    "samples": allocation.samples[i],
-                    "label": allocation.label[i],
-                    "group": allocation.group[i] + 1,
-                    "r": allocation.r[k, i],
-                }
-            )
-        )
+        columns = {
+            "set": case,
+            "distribution": k + 1,
+            "client": i,
+            "samples": allocation.samples[i],
+            "label": allocation.label[i],
+            "group": allocation.group[i] + 1,
+            "r": allocation.r[k, i],
+        }
+        parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -251,10 +241,9 @@ def _draw_shares(table: pd.DataFrame) -> Figure:
             share = 100 * counts / counts.sum(axis=1, keepdims=True)
             below = np.cumsum(share, axis=1) - share
             client, label = np.arange(len(counts)), np.arange(counts.shape[1])
-            for c in label:
-                colour = CLASSES[c % len(CLASSES)]
-                upper.bar(client, share[:, c], 1.0, below[:, c], color=colour, label=str(c))
             colours = [CLASSES[c % len(CLASSES)] for c in label]
+            for c in label:
+                upper.bar(client, share[:, c], 1.0, below[:, c], color=colours[c], label=str(c))
             lower.bar(label, counts.sum(axis=0), 0.8, color=colours)
             upper.set(title=f"$\\alpha$ = {alpha:g}", xlabel="client", ylim=(0, 100))
             upper.set_xlim(-0.5, len(counts) - 0.5)
@@ -301,18 +290,13 @@ def weights(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw each client's Var[ω_i] (13)–(16) and P(i ∈ S) (18)–(22), clients by size."""
     summary = summaries["allocation"]
     table = _clients(summary)
-    samplers, case = list(summary.settings["samplers"]), "cifar10"
+    titles = {"variance": "Var[$\\omega_i$]", "inclusion": "P($i \\in S$)"}
+    drawn = table[table["case"] == "cifar10"].sort_values("samples", kind="stable")
     with style():
         figure, axes = panels(1, 2, width=8.6, height=3.9)
-        for panel, (metric, name) in zip(
-            axes,
-            {"variance": "Var[$\\omega_i$]", "inclusion": "P($i \\in S$)"}.items(),
-            strict=True,
-        ):
-            for sampler in samplers:
-                line = LINES[sampler]
-                rows = table[(table["case"] == case) & (table["sampler"] == sampler)]
-                rows = rows.sort_values("samples", kind="stable")
+        for panel, (metric, name) in zip(axes, titles.items(), strict=True):
+            for sampler in summary.settings["samplers"]:
+                line, rows = LINES[sampler], drawn[drawn["sampler"] == sampler]
                 x = np.arange(len(rows))
                 if sampler == "algorithm2":
                     panel.plot(x, rows[metric], ".", color=line.colour, label=line.label)

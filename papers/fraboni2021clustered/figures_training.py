@@ -14,12 +14,12 @@ from matplotlib.axes import Axes
 
 from fedsampling.evidence.statistics import compare, difference, mean, show_estimate
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function
 from fedsampling.report.drawing.artefacts import (
     Alternative,
     Artefact,
     Summaries,
+    by_reason,
     counted,
     instead,
     tabulate,
@@ -173,12 +173,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     width = max(2.7 * len(cases), 5.2)
     figure, _ = learning_grid(grid, len(cases), width, height=5.4, sharex="col")
     return Artefact(
-        _stacked(
-            {
-                "loss, rolling mean": _of_metric(smooth, "loss"),
-                "accuracy": _of_metric(raw, "accuracy"),
-            }
-        ),
+        _stacked({"loss, rolling mean": (smooth, "loss"), "accuracy": (raw, "accuracy")}),
         figure,
         alt="Training loss and test accuracy on CIFAR-10 against rounds, a column for each α.",
         notes=divergences(summary, LINES),
@@ -214,7 +209,7 @@ def figure6(summaries: Summaries, paper: Paper) -> Artefact:
         for name, line in group.items()
     }
     return Artefact(
-        _stacked({f"loss, {name}": _of_metric(rows, "loss") for name, rows in curves.items()}),
+        _stacked({f"loss, {name}": (rows, "loss") for name, rows in curves.items()}),
         figure,
         alt="Training loss of MD and clustered sampling with three measures of similarity.",
         notes=divergences(summary, all_lines),
@@ -241,9 +236,8 @@ def figure8(summaries: Summaries, paper: Paper) -> Artefact:
         for title, runs, case, lines in cells
     ]
     figure, _ = learning_grid(grid, 2, width=8.6, height=6.0)
-    parts = {f"loss, {panel.title}": _of_metric(panel.curves, "loss") for panel in grid}
     return Artefact(
-        _stacked(parts),
+        _stacked({f"loss, {panel.title}": (panel.curves, "loss") for panel in grid}),
         figure,
         alt="Smoothed training loss for two numbers of local steps and of sampled clients.",
         notes=_divergences(cells),
@@ -283,7 +277,7 @@ def figure10(summaries: Summaries, paper: Paper) -> Artefact:
     grid = [Panel(rows, LINES, title=name, ylabel="training loss") for name, rows in curves.items()]
     figure, _ = learning_grid(grid, 2, width=8.6, height=3.8, sharey=True)
     return Artefact(
-        _stacked({f"loss, {name}": _of_metric(rows, "loss") for name, rows in curves.items()}),
+        _stacked({f"loss, {name}": (rows, "loss") for name, rows in curves.items()}),
         figure,
         alt="Training loss with FedProx against rounds, smoothed and raw.",
         notes=divergences(summary, LINES),
@@ -300,7 +294,7 @@ def readings(summaries: Summaries, paper: Paper) -> Artefact:
     width = max(3.1 * columns, 5.2)
     figure, _ = learning_grid(grid, columns, width, height=2.5 * rows + 1)
     return Artefact(
-        _stacked({"loss, rolling mean": _of_metric(smooth, "loss")}),
+        _stacked({"loss, rolling mean": (smooth, "loss")}),
         figure,
         alt="Smoothed training loss of each reading of the paper that the text does not have.",
         notes=divergences(summary, LINES),
@@ -356,8 +350,7 @@ def _late_losses(summary: Summary, **settings: str) -> pd.DataFrame:
 
 def _best(table: pd.DataFrame, x: str) -> float:
     """Return the value with the least late loss; NaN if every run diverged."""
-    finite = table.dropna(subset="loss").sort_values("loss")
-    return float(finite[x].iloc[0]) if len(finite) else np.nan
+    return np.nan if table["loss"].isna().all() else float(table.nsmallest(1, "loss")[x].iloc[0])
 
 
 def _loss_and_accuracy(cells: Sequence[PanelRuns], alt: str) -> Artefact:
@@ -368,7 +361,7 @@ def _loss_and_accuracy(cells: Sequence[PanelRuns], alt: str) -> Artefact:
         for metric, label in (("loss", "training loss"), ("accuracy", "test accuracy")):
             above = title if metric == "loss" else ""
             grid.append(Panel(curves, lines, metric, case, above, label))
-            parts[f"{metric}, {title}"] = _of_metric(curves, metric)
+            parts[f"{metric}, {title}"] = curves, metric
     figure, _ = learning_grid(grid, 2, width=8.6, height=2.2 * len(cells) + 0.8)
     return Artefact(_stacked(parts), figure, alt=alt, notes=_divergences(cells))
 
@@ -386,23 +379,22 @@ def _curves_of(curves: pd.DataFrame, case: str, lines: Mapping[str, Line]) -> pd
     return curves[(curves["case"] == case) & curves["sampler"].isin(lines)]
 
 
-def _of_metric(curves: pd.DataFrame, metric: str) -> pd.DataFrame:
-    return curves[curves["metric"] == metric].drop(columns="metric")
-
-
-def _stacked(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Stack the data of all panels, with their names."""
-    return pd.concat([part.assign(shown=name) for name, part in parts.items()], ignore_index=True)
+def _stacked(parts: Mapping[str, tuple[pd.DataFrame, str]]) -> pd.DataFrame:
+    """Stack the data of all panels, with their names: of each, the rows of a metric."""
+    shown = [
+        curves[curves["metric"] == metric].drop(columns="metric").assign(shown=name)
+        for name, (curves, metric) in parts.items()
+    ]
+    return pd.concat(shown, ignore_index=True)
 
 
 def _divergences(cells: Sequence[PanelRuns]) -> tuple[str, ...]:
     """Return the divergences of all panels, each once."""
-    lines_of: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for _, summary, case, lines in cells:
-        rows = _curves_of(summary.rows, case, lines)
-        runs = Summary(rows, summary.settings, summary.provenance)
-        lines_of |= dict.fromkeys(divergences(runs, lines))
-    return tuple(lines_of)
+        runs = replace(summary, rows=_curves_of(summary.rows, case, lines))
+        sentences |= dict.fromkeys(divergences(runs, lines))
+    return tuple(sentences)
 
 
 # Choices that could change the verdicts of Fraboni et al. 2021.
@@ -418,25 +410,23 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     judged = {"c3": claims.c3(summaries, c3, paper), "c10": claims.c10(summaries, c10, paper)}
     measured = sorted(summary.select("md", "loss")["at"].unique())
     middle, last = measured[len(measured) // 2], measured[-1]
-    early = {"mnist": _until(summary, middle)}
+    rows_until = summary.rows[summary.rows["at"] <= middle]  # claims read their second half
+    early = {"mnist": replace(summary, rows=rows_until)}
     instead_of = f"instead of {last // 2} to {last}"
     first = f"rounds {middle // 2} to {middle} {instead_of}"
     readings = judged["c10"].readings
+    pairs = claims.gains_over_md(summary)
+    uncorrected = {name: compare(*pair, difference) for name, pair in pairs.items()}
     rows = [
         instead("c3", *with_margin("c3", NARROWER, summaries, paper)),
         instead("c3", first, claims.c3(early, c3, paper)),
         *_as_coded(summary, c3, paper),
         counted("c10", "how Algorithm 1 breaks ties between clients of equal size", readings),
-        _instead(first, claims.outperform(early["mnist"], c10)),
-        _instead(
+        by_reason("c10", first, claims.outperform(early["mnist"], c10)),
+        by_reason(
+            "c10",
             "intervals not corrected for six comparisons",
-            claims.gains_finding(
-                {
-                    name: compare(*pair, difference)
-                    for name, pair in claims.gains_over_md(summary).items()
-                },
-                c10,
-            ),
+            claims.gains_finding(uncorrected, c10),
         ),
     ]
     for name in SMALLER_RUNS:
@@ -453,8 +443,8 @@ def _of_smaller_runs(name: str, summaries: Summaries, paper: Paper) -> Iterator[
     for choice, changed in {"all rounds": _all_rounds, "the first half": _first_half}.items():
         changed_runs = {key: changed(summary) for key, summary in summaries.items()}
         finding = judge_function(paper, name)(changed_runs, paper.claims[name], paper)
-        reason = finding.reason.rstrip(".")
-        yield instead(name, f"{choice} instead of the second half of the rounds", finding, reason)
+        choice = f"{choice} instead of the second half of the rounds"
+        yield by_reason(name, choice, finding)
     if margin := paper.claims[name].margin:
         yield instead(name, *with_margin(name, margin / 2, summaries, paper))
 
@@ -465,11 +455,6 @@ def _as_coded(summary: Summary, spec: ClaimSpec, paper: Paper) -> Iterator[Alter
         coded = {"mnist": claims.renamed(summary, "algorithm2-code", "algorithm2")}
         choice = "Ward's method as the authors' code applies it"
         yield instead("c3", choice, claims.c3(coded, spec, paper))
-
-
-def _instead(choice: str, finding: Finding) -> Alternative:
-    """Record a finding of c10 with its reason, which is shorter than its six gains."""
-    return instead("c10", choice, finding, finding.reason.rstrip("."))
 
 
 def _all_rounds(summary: Summary) -> Summary:
@@ -488,8 +473,3 @@ def _last(rows: pd.DataFrame) -> pd.Series:
     """Return the last round of each row's case."""
     last: pd.Series = rows.groupby("case", observed=True)["at"].transform("max")
     return last
-
-
-def _until(summary: Summary, last: float) -> Summary:
-    """Keep the rounds up to a round; claims read the second half of them."""
-    return replace(summary, rows=summary.rows[summary.rows["at"] <= last])

@@ -45,8 +45,7 @@ from fedsampling.samplers.clustered import (
 from fedsampling.samplers.interface.in_settings import one_of
 from fedsampling.samplers.numerics import from_pairs, ward_groups
 from fedsampling.samplers.scheme import Scheme
-
-from .theory import inclusion, md_distributions, most_draws, variance
+from fedsampling.theory.weights import check_population
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,10 +110,7 @@ class Allocation(Simulation, name="allocation"):
 
 
 def allocate(n_samples: Ints, sampler: Scheme, run: int, seed: int) -> tuple[Ints, Ints]:
-    """Return r'_ki = M r_ki of a sampler in its present state, for one of its runs.
-
-    Returns `units`, shape (m, n); `group`, shape (n,): rank of each client's group of Algorithm 2;
-    −1 without groups.
+    """Return a run's r'_ki = M r_ki, shape (m, n), and the rank of each client's group, or −1.
 
     The order of clients in remaining groups is drawn from a separate stream, so that computing the
     distributions does not change the training.
@@ -181,3 +177,33 @@ def _groups(n_samples: Ints, rho: Array, m: int, ward: str) -> Ints:
         for k, chosen in enumerate(order):
             rank[remaining[groups[chosen]]] = k
     return rank
+
+
+# Closed forms for any m distributions r; MD sampling is the case of m rows equal to p.
+#
+# References: Fraboni, Vidal, Kameni, Lorenzi: Clustered Sampling: Low-Variance and Improved
+# Representativity for Clients Selection in Federated Learning. ICML 2021 (arXiv 2105.05883),
+# section 3.2.
+
+
+def md_distributions(p: Array, m: int) -> Array:
+    """Return the m equal distributions of MD sampling, shape (m, n)."""
+    return np.tile(check_population(p, m), (m, 1))
+
+
+def variance(r: Array) -> Array:
+    """Return Var[ω_i] = (1/m²) Σ_k r_ki (1 − r_ki), eqs. (13) to (16), shape (m, n) → (n,)."""
+    spread: Array = (r * (1 - r)).sum(0) / len(r) ** 2
+    return spread
+
+
+def inclusion(r: Array) -> Array:
+    """Return P(i ∈ S) = 1 − Π_k (1 − r_ki), eqs. (18) to (22), shape (m, n) → (n,)."""
+    drawn: Array = 1 - np.prod(1 - r, axis=0)
+    return drawn
+
+
+def most_draws(r: Array) -> Ints:
+    """Count the distributions that can draw each client, shape (m, n) → (n,)."""
+    count: Ints = (r > 0).sum(0, dtype=np.int64)
+    return count

@@ -114,10 +114,10 @@ def choices(summaries: Summaries, paper: Paper) -> Artefact:
         axes[0].set_ylabel(f"{GAP}, mean")
         axes[0].legend()
     spans = []
-    for name, part in table.groupby("case", sort=False):
-        if len(part) > 1:
-            low, high = show(part["gap"].min()), show(part["gap"].max())
-            spans.append(f"{IMPORTANCES[str(name)][1:-1]}: from {low} to {high}")
+    for name, gaps in table.groupby("case", sort=False)["gap"]:
+        if len(gaps) > 1:
+            words = f"from {show(gaps.min())} to {show(gaps.max())}"
+            spans.append(f"{IMPORTANCES[str(name)][1:-1]}: {words}")
     over = f"Difference over {table['choice'].nunique()} choices of ten clients: "
     return Artefact(
         table,
@@ -184,13 +184,10 @@ def by_choice(summaries: Summaries) -> pd.DataFrame:
         by_seed = runs.groupby(["sampler", "seed"], observed=True)["value"]
         losses = by_seed.apply(lambda values: values.mean(skipna=False))
         gap = compare(losses["md"], losses["uniform"], difference)
-        row = {
-            "case": summary.setting("dataset.importance", case),
-            "choice": int(summary.setting("problem_seed", case)),
-            "own": ours,
-        }
-        rows.append({**row, "gap": gap.value, "low": gap.low, "high": gap.high})
-    table = pd.DataFrame(rows)
+        importance = summary.setting("dataset.importance", case)
+        choice = int(summary.setting("problem_seed", case))
+        rows.append((importance, choice, ours, gap.value, gap.low, gap.high))
+    table = pd.DataFrame(rows, columns=["case", "choice", "own", "gap", "low", "high"])
     return table.assign(sd=[sd.get(choice, np.nan) for choice in table["choice"]])
 
 
@@ -213,10 +210,9 @@ def _common_rounds(summaries: Summaries) -> Sequence[int]:
 
 
 def _best(table: pd.DataFrame, dataset: str, chosen: float, whose: str) -> str:
-    finite = table.dropna(subset="loss")
-    if finite.empty:
+    if table["loss"].isna().all():
         return f"{dataset}: every run diverged."
-    best = finite.sort_values("loss").iloc[0]
+    best = table.nsmallest(1, "loss").iloc[0]
     return (
         f"{dataset}: least loss after the last round at η_l = {best['step']:g} "
         f"({show(float(best['loss']))}); {whose} takes {chosen:g}."

@@ -15,9 +15,9 @@ from fedsampling.report.drawing.curves import band
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, PURPLE, VERMILION, panels, style
 from fedsampling.theory.weights import PER_CLIENT, statistics, sums
 
+from .claims import gamma_boundary, largest_importance, sigma_boundary
 from .runs import COMPARED, EXACT, QUANTITIES, SCHEMES, comparisons
-from .simulations import importances
-from .theory import contraction, gamma_boundary, growth, largest_importance, sigma_boundary
+from .simulations import contraction, growth, importances
 
 
 def table1(summaries: Summaries, paper: Paper) -> Artefact:
@@ -35,13 +35,9 @@ def table1(summaries: Summaries, paper: Paper) -> Artefact:
             row = dict(head)
             for metric, name in QUANTITIES.items():
                 result = part[part.metric == metric].iloc[0]
-                row[name] = result.closed
-                row[f"{name}, simulated"] = _concise(result.estimate, result.error)
-                numbers = {
-                    "closed": result.closed,
-                    "simulated": result.estimate,
-                    "se": result.error,
-                }
+                closed, simulated, se = result.closed, result.estimate, result.error
+                row |= {name: closed, f"{name}, simulated": _concise(simulated, se)}
+                numbers = {"closed": closed, "simulated": simulated, "se": se}
                 data.append({**head, "quantity": name, **numbers})
             row["max |z| of clients"] = part[part.metric.isin(PER_CLIENT)].z.abs().max()
             rows.append(row)
@@ -208,6 +204,7 @@ DISTANCE = r"$\Vert\theta^{1} - \theta^*\Vert^2$"
 def quadratic_one_step(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the distance after one round against p_1: closed form and mean over draws."""
     table = one_step(summaries["quadratic_step"])
+    low, high = _uniform_better(table)
     with style():
         figure, axes = panels(1, 4, width=11.2, height=3.0)
         views = [(value, case) for value in ("expected", "mean") for case in CASES]
@@ -227,7 +224,17 @@ def quadratic_one_step(summaries: Summaries, paper: Paper) -> Artefact:
             "differ, MD sampling is about half above full participation; Uniform sampling is below "
             "MD for small p_1 and far above it for large p_1. Theory and experiment agree."
         ),
-        notes=(_agreement(table), _formulas(), _better(table)),
+        notes=(
+            _agreement(table),
+            "The closed form is Lemma 1 (equation 70) on the round of equation (3), with Var[ω_i] "
+            "and α of Table 1. The authors' code has the same γ_i for Full, MD, Uniform, Poisson "
+            "and Binomial sampling, but α with the opposite sign (MD −1/m, where equation (29) has "
+            "1/m) and 1 + α instead of the lemma's 1 − α. The values are the same; Table 1 uses "
+            "the paper's sign.",
+            "If minima differ, the expected distance of Uniform sampling is smaller than MD's for "
+            f"p_1 from {low:.3f} to {high:.3f}. If all clients have the same minimum, MD sampling "
+            "is as good as full participation, since its weights always sum to 1.",
+        ),
     )
 
 
@@ -313,7 +320,7 @@ def quadratic_condition(summaries: Summaries, paper: Paper) -> Artefact:
     squares = np.array([(importances(p_1, n) ** 2).sum() for p_1 in first])
     limit = sigma_boundary(n, m)
     end = largest_importance(n, m)
-    low, high = _uniform_better(table, "non-iid")
+    low, high = _uniform_better(table)
     with style():
         figure, (axis,) = panels(1, 1, width=5.6, height=3.6)
         axis.plot(first, squares, color=BLUE, label=r"$\Sigma_i\,p_i^2$")
@@ -349,8 +356,7 @@ def one_step(summary: Summary) -> pd.DataFrame:
     Returns columns ``case``, ``scheme``, ``p_1``, ``expected``, ``mean``, ``se``, ``sd``, ``min``,
     ``max``.  Seeds are pooled by their mean, whose error is a seed's error over √seeds.
     """
-    metrics = ["p_1", "expected", "mean", "se", "sd", "min", "max"]
-    table = _wide(summary, metrics)
+    table = _wide(summary, ["p_1", "expected", "mean", "se", "sd", "min", "max"])
     table["se"] /= np.sqrt(summary.rows["seed"].nunique())
     return table.drop(columns="at")
 
@@ -391,28 +397,9 @@ def _agreement(table: pd.DataFrame) -> str:
     )
 
 
-def _formulas() -> str:
-    return (
-        "The closed form is Lemma 1 (equation 70) on the round of equation (3), with Var[ω_i] and "
-        "α of Table 1. The authors' code has the same γ_i for Full, MD, Uniform, Poisson and "
-        "Binomial sampling, but α with the opposite sign (MD −1/m, where equation (29) has 1/m) "
-        "and 1 + α instead of the lemma's 1 − α. The values are the same; Table 1 uses the "
-        "paper's sign."
-    )
-
-
-def _better(table: pd.DataFrame) -> str:
-    low, high = _uniform_better(table, "non-iid")
-    return (
-        "If minima differ, the expected distance of Uniform sampling is smaller than MD's for p_1 "
-        f"from {low:.3f} to {high:.3f}. If all clients have the same minimum, MD sampling is as "
-        "good as full participation, since its weights always sum to 1."
-    )
-
-
-def _uniform_better(table: pd.DataFrame, case: str) -> tuple[float, float]:
-    """Return the first and last p_1 at which Uniform sampling's expected distance is below MD's."""
-    wide = table[table["case"] == case].pivot(index="p_1", columns="scheme", values="expected")
+def _uniform_better(table: pd.DataFrame) -> tuple[float, float]:
+    """Return the first and last p_1 at which Uniform's expected distance is below MD's, non-IID."""
+    wide = table[table["case"] == "non-iid"].pivot(index="p_1", columns="scheme", values="expected")
     better = wide.index[wide["uniform"] < wide["md"]]
     return float(better.min()), float(better.max())
 

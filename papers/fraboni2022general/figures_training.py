@@ -48,6 +48,9 @@ GAP = r"$\mathcal{L}(\theta_{MD}) - \mathcal{L}(\theta_U)$"
 def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 1: L(MD) − L(Uniform) for each number of clients, a panel for each importance."""
     runs = half_sampled(summaries)
+    mean_gaps = {  # with the intervals of c1 and c2
+        case: holm(loss_pairs(summaries, "md", "uniform", case), difference) for case in IMPORTANCES
+    }
     table = _gap_table({n: (run, ("md", "uniform")) for n, run in runs.items()}, "clients")
     lines = {}
     for (n, summary), colour in zip(runs.items(), COLOURS, strict=True):
@@ -63,8 +66,8 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         notes=(
             *departures({HALF[n]: summary for n, summary in runs.items()}, paper),
             *(
-                f"{_mean_gaps(summaries, case)} ({IMPORTANCES[case][1:-1]})."
-                for case in IMPORTANCES
+                f"MD − Uniform, {JOINT}: {show_estimates(gaps)} ({IMPORTANCES[case][1:-1]})."
+                for case, gaps in mean_gaps.items()
             ),
             *_not_comparable(runs),
             *_divergence_notes(runs),
@@ -234,14 +237,8 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
     pairs = _sampler_pairs(paper, experiment)
     views = [(case, m) for case in IMPORTANCES for m in pairs]
     grid = [
-        Panel(
-            curves,
-            _lines(pairs[m]),
-            case=case,
-            title=f"({letter}) $m = {m}$, {IMPORTANCES[case]}",
-            ylabel=LOSS,
-        )
-        for letter, (case, m) in zip("abcdef", views, strict=False)
+        Panel(curves, _lines(pairs[m]), "loss", case, f"({x}) $m = {m}$, {IMPORTANCES[case]}", LOSS)
+        for x, (case, m) in zip("abcdef", views, strict=False)
     ]
     width = 3.2 * len(pairs) + 0.4
     figure, _ = learning_grid(grid, len(pairs), width, height=5.2, xlabel="$t$")
@@ -297,45 +294,31 @@ def _draw_differences(axis: Axes, summary: Summary, case: str) -> None:
     inset.tick_params(labelsize=7)
 
 
-def _mean_gaps(summaries: Summaries, case: str) -> str:
-    """Write the mean differences over the rounds with the intervals of c1 and c2."""
-    pairs = loss_pairs(summaries, "md", "uniform", case)
-    return f"MD − Uniform, {JOINT}: {show_estimates(holm(pairs, difference))}"
-
-
 def _inset_losses(runs: Mapping[int, Summary], late: float) -> Iterable[str]:
     """Write the late losses, over the rounds of the paper's insets, if there are enough seeds."""
     sentences = []
     for case, title in IMPORTANCES.items():
         for n, summary in runs.items():
             names = [name for name in TRAINED if has(summary, case, name)]
-            if len(names) < 2 or len(summary.settings["seeds"]) < 3:
-                continue
-            since = (1 - late) * summary.setting("rounds", case)
-            values = [
-                f"{TRAINED[name].label} {summary.per_seed(name, 'loss', case, since).mean():.3f}"
-                for name in names
-            ]
-            sentences.append(f"n = {n}, {title[1:-1]}: {', '.join(values)}")
-    return (
-        (
-            "Mean loss over the rounds of the paper's insets, the last sixth: "
-            + "; ".join(sentences)
-            + ".",
-        )
-        if sentences
-        else ()
-    )
+            if len(names) >= 2 and len(summary.settings["seeds"]) >= 3:
+                since = (1 - late) * summary.setting("rounds", case)
+                means = {name: summary.per_seed(name, "loss", case, since).mean() for name in names}
+                values = ", ".join(
+                    f"{TRAINED[name].label} {loss:.3f}" for name, loss in means.items()
+                )
+                sentences.append(f"n = {n}, {title[1:-1]}: {values}")
+    if sentences:
+        where = "Mean loss over the rounds of the paper's insets, the last sixth"
+        yield f"{where}: {'; '.join(sentences)}."
 
 
 def _not_comparable(runs: Mapping[int, Summary]) -> Iterable[str]:
-    unlike = [n for n, summary in runs.items() if not comparable(summary, runs[10])]
-    if not unlike:
-        return ()
-    return (
-        f"At this scale n = {', '.join(map(str, unlike))} differ from n = 10 in network, work "
-        "or rounds: drawn to show that they run, not to be compared.",
-    )
+    unlike = [str(n) for n, summary in runs.items() if not comparable(summary, runs[10])]
+    if unlike:
+        yield (
+            f"At this scale n = {', '.join(unlike)} differ from n = 10 in network, work or rounds: "
+            "drawn to show that they run, not to be compared."
+        )
 
 
 def _divergence_notes(runs: Mapping[int, Summary]) -> Iterable[str]:

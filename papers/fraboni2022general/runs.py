@@ -111,11 +111,7 @@ def gap_curve(
 
 
 def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
-    """Write one sentence on how the runs are smaller or larger than the paper's.
-
-    `summaries`: by experiment. `paper`: has the paper's sizes. Returns the sentence, such as
-    ``"These runs: seeds 5 to 20 (paper 30)."``; empty if all sizes are the paper's.
-    """
+    """Write how the runs' sizes differ, such as ``"These runs: seeds 5 to 20 (paper 30)."``."""
     parts = []
     for word, read in SIZES.items():
         ours, theirs = set(), set()

@@ -1,6 +1,8 @@
 """Monte Carlo of federated averaging on quadratic losses, and its closed form.
 
-Client i has the loss ½ ‖θ − θ_i*‖² and no noise: only the draw of the clients is random.  One
+Client i has the loss ½ ‖θ − θ_i*‖² and no noise: only the draw of the clients is random.  Local
+work is a contraction towards θ_i*, so the expected squared distance to the optimum depends only on
+Var[ω_i] and α (:mod:`fedsampling.theory.weights`) of the sampler, by Lemma 1 of the paper.  One
 client has importance p_1, the others share the rest.  With `p_1`, a run is recorded round by round;
 without, only its end is recorded, for many p_1 (after one round in the paper's study).
 
@@ -28,9 +30,7 @@ from fedsampling.experiments.simulations.simulation import (
     tidy,
 )
 from fedsampling.samplers.scheme import invert
-from fedsampling.theory.weights import statistics
-
-from .theory import contraction, expected_distances
+from fedsampling.theory.weights import Statistics, statistics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,3 +174,52 @@ def _measured(distances: Array) -> dict[str, float]:
 
 def _tidy(at: Ints, rows: Sequence[dict[str, float]]) -> "pd.DataFrame":
     return tidy({name: (at, np.array([row[name] for row in rows])) for name in rows[0]})
+
+
+def contraction(local_step: float, local_steps: int) -> float:
+    """Return φ = 1 − (1 − η_l)^K: K gradient steps from θ end in θ + φ (θ_i* − θ)."""
+    return 1 - (1 - local_step) ** local_steps
+
+
+def expected_distances(
+    minima: Array, start: Array, p: Array, row: Statistics, step: float, rounds: int
+) -> Array:
+    """Return E‖θ^t − θ*‖² for t = 0, …, rounds, by eqs. (3) and (70).
+
+    `p`, shape (n,). `minima`, shape (n, d): the clients' minima θ_i*; the optimum is θ* = Σ p_i
+    θ_i*. `start`, shape (d,): θ^0. `row`: of the weights ω; with an α (Assumption 1). `step`: η =
+    η_g φ, the fraction of the distance from θ to a client's minimum that a round covers. Returns
+    shape (rounds + 1,).
+
+    With r = θ^t − θ* the round is r + Σ_i ω_i x_i, x_i = η (θ_i* − θ^t), and Σ_i p_i x_i = −η r.
+    Lemma 1, E‖Σ ω_i x_i‖² = Σ γ_i ‖x_i‖² + (1 − α) ‖Σ p_i x_i‖² with γ_i = Var[ω_i] + α p_i²,
+    gives
+
+        E_t‖θ^{t+1} − θ*‖² = (1 − η)² ‖r‖² + η² (Σ_i γ_i ‖θ_i* − θ^t‖² − α ‖r‖²).
+
+    Since E[r] shrinks by 1 − η in every round, expanding ‖θ_i* − θ^t‖² about θ* makes of it a
+    recursion in E‖r‖² alone, with factor :func:`growth`.
+    """
+    optimum = p @ minima
+    offsets = minima - optimum
+    gamma = row.variance + row.alpha * p**2
+    weighted_squares = float(gamma @ (offsets**2).sum(axis=1))
+    weighted_offset = gamma @ offsets
+    first = start - optimum
+    factor = growth(row, step)
+    distances = np.empty(rounds + 1)
+    distances[0] = first @ first
+    for t in range(rounds):
+        mean = (1 - step) ** t * first
+        noise = step**2 * (weighted_squares - 2 * float(weighted_offset @ mean))
+        distances[t + 1] = factor * distances[t] + noise
+    return distances
+
+
+def growth(row: Statistics, step: float) -> float:
+    """Return the factor of E‖θ^t − θ*‖² in one round: (1 − η)² + η² Var[Σ ω_i], eqs. (15), (70).
+
+    Above one, the expected distance grows without bound however good the start.  Σ γ_i − α is
+    Var[Σ ω_i] by Proposition 1, so that schemes whose weights sum to one always contract.
+    """
+    return float((1 - step) ** 2 + step**2 * row.variance_of_sum)

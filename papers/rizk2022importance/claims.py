@@ -1,6 +1,6 @@
 """Claims of Rizk et al. 2022, judged by the rules in its ``paper.yaml``."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +33,6 @@ from fedsampling.report.drawing.artefacts import Summaries
 from .measures import (
     BALANCED,
     BASELINE_NAMES,
-    BASELINES,
     CELL,
     STANDARD,
     TRACKED,
@@ -46,6 +45,7 @@ from .measures import (
     gap,
     gradient_deviations,
     population_in_words,
+    sensitivity_populations,
     steady,
     steady_levels,
     steady_since,
@@ -64,12 +64,12 @@ def c1(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge the steady-state gap in dB between standard FedAvg and the true probabilities."""
     summary, reported = summaries["steady"], paper.reported("gap")
 
-    def finding_of(panel: Summary, case: str, experiment: str, sampler: str) -> Finding:
-        fedavg, true = (summaries[experiment], sampler, case), (panel, TRUE, case)
+    def finding_of(panel: Summary, fedavg: Run) -> Finding:
         # Intervals over few seeds exceed the margin, so elsewhere only the mean is compared.
+        true = panel, TRUE, fedavg[2]
         return gap_finding(fedavg, true, spec, reported, by_mean=panel is not summary)
 
-    ours = finding_of(summary, "base", "steady_standard", STANDARD)
+    ours = finding_of(summary, (summaries["steady_standard"], STANDARD, "base"))
     corrected = gap((summary, "fedavg", "base"), (summary, TRUE, "base"))
     ours = replace(
         ours,
@@ -82,18 +82,13 @@ def c1(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     if ours.verdict == "inconclusive":
         return ours
     findings = {OURS: ours}
-    further = few_steady(summaries)
-    if further and FEW_STANDARD in summaries:
-        for case in further.settings["cases"]:
-            name = _named(FEW_STEADY, further, case)
-            findings[name] = finding_of(further, case, FEW_STANDARD, STANDARD)
-    early = {}
-    for experiment, (standard, sampler) in BASELINES.items():
-        if {experiment, standard} <= summaries.keys():
-            panel = summaries[experiment]
-            for case in panel.settings["cases"]:
-                name = _named(experiment, panel, case)
-                early[name] = finding_of(panel, case, standard, sampler)
+    if FEW_STANDARD in summaries:
+        for name, (panel, case) in few_steady(summaries).items():
+            findings[name] = finding_of(panel, (summaries[FEW_STANDARD], STANDARD, case))
+    early = {
+        _named(experiment, panel, standard[2]): finding_of(panel, standard)
+        for experiment, panel, standard in sensitivity_populations(summaries)
+    }
     finding = over_choices({**findings, **early}, main=OURS)
     return replace(finding, caveat=_unsteady_populations(early))
 
@@ -144,12 +139,11 @@ def _unsteady_populations(findings: Mapping[str, Finding]) -> str:
 
 def c2(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge the distances of the tracked probabilities at the end, in each population."""
-    findings = {OURS: distances_finding(summaries["longer"], "base", spec, paper)}
-    if further := few_steady(summaries):
-        findings |= {
-            _named(FEW_STEADY, further, case): distances_finding(further, case, spec, paper)
-            for case in further.settings["cases"]
-        }
+    populations = {OURS: (summaries["longer"], "base"), **few_steady(summaries)}
+    findings = {
+        name: distances_finding(summary, case, spec, paper)
+        for name, (summary, case) in populations.items()
+    }
     return over_choices(findings, main=OURS)
 
 
@@ -195,49 +189,32 @@ def distances_finding(summary: Summary, case: str, spec: ClaimSpec, paper: Paper
 def c3(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge over baselines and populations which sampler's MSD falls fastest."""
     compared = fastest(summaries)
-    cells = compared.drop_duplicates(CELL)
-    chosen = compared[compared["experiment"] == "regression"]
-    leads = {
-        key: {row.other: Estimate(row.higher_db, row.low, row.high, row.seeds) for row in rows}
-        for key, rows in _by_baseline_and_window(chosen)
-    }
-    drawn = {
-        (baseline, window): intervals(
-            {f"{rival} above (49)–(50), FedAvg {baseline}": lead for rival, lead in higher.items()},
-            f"dB{JOINT}",
-            least=spec.margin,
-        )
-        for (baseline, window), higher in leads.items()
-    }
-    findings = {
-        f"FedAvg {key[0]}, while {key[1]}": replace(
-            share_finding(pd.Series([row.part for row in rows])), drawn=drawn.get(key, ())
-        )
-        for key, rows in _by_baseline_and_window(cells)
-    }
+    findings: dict[str, Finding] = {}
+    ours: list[str] = []
+    drawn: tuple[Interval, ...] = ()
+    for (baseline, window), rows in compared.groupby(["baseline", "window"], sort=False):
+        chosen: Any = rows[rows["experiment"] == "regression"].itertuples()
+        leads = {row.other: Estimate(row.higher_db, row.low, row.high, row.seeds) for row in chosen}
+        names = {f"{rival} above (49)–(50), FedAvg {baseline}": leads[rival] for rival in leads}
+        shown = intervals(names, f"dB{JOINT}", least=spec.margin)
+        finding = share_finding(rows.drop_duplicates(CELL)["part"])
+        findings[f"FedAvg {baseline}, while {window}"] = replace(finding, drawn=shown)
+        if window == WINDOWS[0]:
+            texts = (f"{rival} {show_estimate(lead, 'dB')}" for rival, lead in leads.items())
+            ours.append(f"FedAvg {baseline}: {', '.join(texts)}")
+            drawn += shown
     finding = over_choices(findings, main=next(iter(findings)))
-    main = [key for key in leads if key[1] == WINDOWS[0]]
-    ours = "; ".join(
-        f"FedAvg {key[0]}: "
-        + ", ".join(f"{rival} {show_estimate(lead, 'dB')}" for rival, lead in leads[key].items())
-        for key in main
-    )
+    cells = compared.drop_duplicates(CELL)
     populations = len(cells[CELL[:2]].drop_duplicates())
     whole = share_finding(cells["part"])
     return replace(
         finding,
-        ours=f"above (49)–(50) in the chosen population: {ours}",
+        ours=f"above (49)–(50) in the chosen population: {'; '.join(ours)}",
         reason=f"{finding.reason} In {populations} populations, with two baselines and two windows "
         f"each, it {whole.ours}.".strip(),
-        drawn=sum((drawn[key] for key in main), ()),
+        drawn=drawn,
         caveat=_failing_cells(cells[cells["part"] == "fails"]),
     )
-
-
-def _by_baseline_and_window(table: pd.DataFrame) -> Iterator[tuple[tuple[str, str], list[Any]]]:
-    """Yield the rows of each combination of a baseline and a window."""
-    for (baseline, window), rows in table.groupby(["baseline", "window"], sort=False):
-        yield (str(baseline), str(window)), list(rows.itertuples())
 
 
 def _failing_cells(failing: pd.DataFrame) -> str:
@@ -288,12 +265,10 @@ def c4(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
             "FedAvg in dB: much better than FedAvg, but short of the true probabilities."
         )
         main = replace(main, reason=why)
-    findings = {OURS: main}
-    if further := few_steady(summaries):
-        findings |= {
-            _named(FEW_STEADY, further, case): equivalence_finding(further, case, spec.margin)
-            for case in further.settings["cases"]
-        }
+    findings = {OURS: main} | {
+        name: equivalence_finding(further, case, spec.margin)
+        for name, (further, case) in few_steady(summaries).items()
+    }
     caveat = (
         f"The margin of {spec.margin:g} dB is ours: “just as well” has no number in the paper. Our "
         f"numbers are from a population in which the true probabilities gain "
@@ -303,15 +278,21 @@ def c4(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     return replace(over_choices(findings, main=OURS), caveat=caveat)
 
 
-def few_steady(summaries: Summaries) -> Summary | None:
-    """Join both experiments on other populations at steady state; None if they were not run."""
+def few_steady(summaries: Summaries) -> dict[str, tuple[Summary, str]]:
+    """Return the runs and the case of each further population at steady state, by its name.
+
+    Joins both experiments; empty if they were not run.
+    """
     if FEW_STEADY not in summaries:
-        return None
+        return {}
     parts = [summaries[name].rows for name in (FEW_STEADY, FURTHER) if name in summaries]
     rows = pd.concat(parts, ignore_index=True)
     # Overridden seeds may occur in both.
     rows = rows.drop_duplicates(["case", "sampler", "seed", "at", "metric"], ignore_index=True)
-    return replace(summaries[FEW_STEADY], rows=rows)
+    further = replace(summaries[FEW_STEADY], rows=rows)
+    return {
+        _named(FEW_STEADY, further, case): (further, case) for case in further.settings["cases"]
+    }
 
 
 def equivalence_finding(summary: Summary, case: str, margin: float) -> Finding:

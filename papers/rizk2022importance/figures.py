@@ -104,6 +104,9 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         legend_below(figure, axes, 3)
     summary, standard = summaries["steady"], summaries["steady_standard"]
     cost = _costs(summaries["standard"]) | _costs(summaries["regression"])
+    costs = "; ".join(
+        f"{line.label} {cost[name]:,.0f}" for name, line in LINES.items() if not line.variant
+    )
     optimal = summary, TRUE, "base"
     standard_gap = gap((standard, STANDARD, "base"), optimal)
     corrected = gap((summary, "fedavg", "base"), optimal)
@@ -134,13 +137,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
             f"probabilities lie {estimated.value:.1f} dB above true probabilities.",
             "To first order in μ, the expected iterate obeys the same linear recursion under every "
             "unbiased sampler: with a quadratic loss, sampling changes only the noise.",
-            "Gradients computed per iteration, including those needed only for sampling: "
-            + "; ".join(
-                f"{LINES[name].label} {cost[name]:,.0f}"
-                for name in LINES
-                if not LINES[name].variant
-            )
-            + ".",
+            f"Gradients computed per iteration, including those needed only for sampling: {costs}.",
         ),
     )
 
@@ -170,20 +167,12 @@ def steadiness(summaries: Summaries, paper: Paper) -> Artefact:
     for curve, (runs, sampler, metric, margin) in curves.items():
         moves = drift(runs, sampler, metric=metric)
         level = float(runs.per_seed(sampler, metric, since=steady_since(runs)).mean())
-        rows.append(
-            {
-                "curve": curve,
-                "unit": "dB" if metric == "msd" else "",
-                "level": 10 * np.log10(level) if metric == "msd" else level,
-                "drift": moves.value,
-                "low": moves.low,
-                "high": moves.high,
-                "margin": margin,
-                "test": tests[steady(moves, margin)],
-            }
-        )
+        unit, level = ("dB", 10 * np.log10(level)) if metric == "msd" else ("", level)
+        test = tests[steady(moves, margin)]
+        rows.append((curve, unit, level, moves.value, moves.low, moves.high, margin, test))
+    columns = ["curve", "unit", "level", "drift", "low", "high", "margin", "test"]
     return Artefact(
-        pd.DataFrame(rows),
+        pd.DataFrame(rows, columns=columns),
         formats={"level": 3, "drift": 2, "low": 2, "high": 2, "margin": 3},
         notes=("Levels are means over the last fifth of the iterations.",),
     )

@@ -79,15 +79,13 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         figure, (left, right, first, second) = panels(2, 2, width=8.6, height=7.2)
         for label, colour in COLOURS.items():
             chosen = spread[spread["comparison"] == label].set_index("case")
-            noise = chosen.loc[noises]
             bounds = [summary.setting("dataset.noise", case) for case in noises]
             ratio = np.array([largest / smallest for smallest, largest in bounds])
             name = label.replace("E_k", "$E_k$")
             look = {"label": name, "color": colour, "markersize": 4}
-            with_interval(left, ratio, noise, "gap_db", fmt="o-", **look)
-            with_interval(
-                right, np.arange(len(problems)), chosen.loc[problems], "gap_db", fmt="o", **look
-            )
+            with_interval(left, ratio, chosen.loc[noises], "gap_db", fmt="o-", **look)
+            places = np.arange(len(problems))
+            with_interval(right, places, chosen.loc[problems], "gap_db", fmt="o", **look)
         printed_level(left, reported)
         as_printed(left.text(1, reported - 0.4, f"paper: {reported} dB", va="top", fontsize=8.5))
         left.set(xscale="log", xlabel=r"largest over smallest noise variance $\sigma^2_{v,k}$")
@@ -132,10 +130,10 @@ def _by_noisy_agents(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:
     """Return the mean and range of each gap over draws, by number of noisy agents and factor."""
     summary = summaries["few"]
     chosen = data[data["experiment"] == "few"]
-    noise = chosen["case"].map(lambda case: summary.setting("dataset.noise", case))
+    noise = [summary.setting("dataset.noise", case) for case in chosen["case"]]
     chosen = chosen.assign(
-        few=noise.map(lambda setting: int(setting["few"])),
-        factor=noise.map(lambda setting: float(setting["factor"])),
+        few=[int(setting["few"]) for setting in noise],
+        factor=[float(setting["factor"]) for setting in noise],
     )
     grouped = chosen.groupby(["comparison", "few", "factor"])["gap_db"]
     return grouped.agg(["mean", "min", "max"]).reset_index()
@@ -167,13 +165,10 @@ def probabilities(summaries: Summaries, paper: Paper) -> Artefact:
         "agent_distance": r"agents: $\|p^o - \hat{p}^o\|$",
         "data_distance": r"data: mean over agents of $\|p^{(k),o}_n - \hat{p}^{(k),o}_n\|$",
     }
-    curves = pd.concat(
-        [
-            summaries[name].curves.query("sampler == @sampler")
-            for sampler, name in experiments.items()
-        ],
-        ignore_index=True,
+    parts = (
+        summaries[name].curves.query("sampler == @sampler") for sampler, name in experiments.items()
     )
+    curves = pd.concat(parts, ignore_index=True)
     curves = curves[curves["metric"].isin(list(titles))]
     with style():
         figure, axes = panels(1, 2, width=8.6, height=3.6)
@@ -224,16 +219,8 @@ def inclusion(summaries: Summaries, paper: Paper) -> Artefact:
         for panel, (case, title) in zip(axes, titles.items(), strict=True):
             for sampler, (label, colour, marker) in looks.items():
                 chosen = units[(units["case"] == case) & (units["sampler"] == sampler)]
-                panel.plot(
-                    chosen["target"],
-                    chosen["z"],
-                    marker,
-                    color=colour,
-                    label=label,
-                    markersize=3.5,
-                    alpha=0.8,
-                    linestyle="none",
-                )
+                x, z = chosen["target"], chosen["z"]
+                panel.plot(x, z, marker, color=colour, label=label, markersize=3.5, alpha=0.8)
             panel.axhspan(-4, 4, color="#eeeeee", zorder=0)
             units_and_size = {key: summary.setting(key, case) for key in ("units", "size")}
             panel.set(title=title.format(**units_and_size), xlabel="target inclusion probability")

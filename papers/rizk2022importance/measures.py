@@ -158,14 +158,18 @@ def _populations(summaries: Summaries) -> Iterator[tuple[str, str, Summary, tupl
     panel, base = summaries["regression"], "base"
     standard = summaries["standard"], STANDARD, base
     yield "regression", base, panel, (standard, (panel, "fedavg", base))
+    for experiment, panel, baseline in sensitivity_populations(summaries):
+        case = baseline[2]
+        if panel.settings["cases"][case]:  # without changes it is the regression's population
+            yield experiment, case, panel, (baseline, (panel, "fedavg", case))
+
+
+def sensitivity_populations(summaries: Summaries) -> Iterator[tuple[str, Summary, Run]]:
+    """Yield the sensitivity experiments with the run of standard FedAvg in each population."""
     for experiment, (baseline, sampler) in BASELINES.items():
-        if experiment not in summaries or baseline not in summaries:
-            continue
-        panel = summaries[experiment]
-        for case, changes in panel.settings["cases"].items():
-            if changes:  # without changes it is the regression's population
-                baselines = (summaries[baseline], sampler, case), (panel, "fedavg", case)
-                yield experiment, case, panel, baselines
+        if {experiment, baseline} <= summaries.keys():
+            for case in summaries[experiment].settings["cases"]:
+                yield experiment, summaries[experiment], (summaries[baseline], sampler, case)
 
 
 def _falls_until(summary: Summary, sampler: str, case: str) -> float:
@@ -192,16 +196,13 @@ def populations(summaries: Summaries) -> pd.DataFrame:
     ``low``, ``high``, ``seeds``.
     """
     rows = []
-    for experiment, (baseline, sampler) in BASELINES.items():
-        if experiment not in summaries or baseline not in summaries:
-            continue
-        panel, standard = summaries[experiment], summaries[baseline]
-        for case in panel.settings["cases"]:
-            for comparison, (upper, lower) in GAPS.items():
-                above = (standard, sampler) if upper == STANDARD else (panel, upper)
-                estimate = gap((*above, case), (panel, lower, case))
-                values = (estimate.value, estimate.low, estimate.high, estimate.n)
-                rows.append((experiment, case, comparison, *values))
+    for experiment, panel, standard in sensitivity_populations(summaries):
+        case = standard[2]
+        for comparison, (upper, lower) in GAPS.items():
+            above = standard if upper == STANDARD else (panel, upper, case)
+            estimate = gap(above, (panel, lower, case))
+            values = (estimate.value, estimate.low, estimate.high, estimate.n)
+            rows.append((experiment, case, comparison, *values))
     columns = ["experiment", "case", "comparison", "gap_db", "low", "high", "seeds"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -189,12 +189,7 @@ class Inclusion(Simulation, name="inclusion"):
 
 
 def successive_inclusion(p: Array) -> Array:
-    """Inclusion probabilities of two successive draws without replacement.
-
-    `p`, shape (n,): sampling probabilities.
-
-    References: Rizk et al. 2022, equation (3), for every unit.
-    """
+    """Return the inclusion probabilities (3) of two successive draws without replacement."""
     first = p / (1 - p)
     second: Array = p * (first.sum() - first)  # another unit n first, then this one
     return p + second

@@ -57,7 +57,7 @@ def test_settings_that_the_paper_leaves_open_are_dots_stacked_where_they_coincid
     (plot,) = settings_plots(claim)
     a, b, c = plot.dots
     assert (a.x, a.y - b.y) == (b.x, 11)
-    assert c.x < plot.holds[0] < a.x
+    assert c.x < plot.axis.holds[0] < a.x
     assert [(dot.verdict, dot.is_main) for dot in plot.dots] == [
         ("reproduced", False),
         ("reproduced", False),

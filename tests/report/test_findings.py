@@ -38,7 +38,8 @@ def write_template(project, text):
 
 def section(copy):
     judged = content.claims(copy.root / "results" / "claims" / f"{KEY}.json")
-    return findings.section(copy.papers()[KEY], judged, copy.root / "results" / "artefacts" / KEY)
+    artefacts = copy.root / "results" / "artefacts" / KEY
+    return findings.sections(copy.papers()[KEY], judged, artefacts)[0]
 
 
 def test_numbers_and_verdicts_are_those_of_the_results(project):

@@ -36,8 +36,8 @@ def test_numbers_of_an_artefact_come_with_ours_where_a_claim_compares_them():
         Interval("other", "dB", 1.0, 0.0, 2.0, paper=5.0),
     )
     claim = Claim("c1", "", "figure1", "", "", "", "partly reproduced", "", "", drawn=drawn)
-    rows = printed_numbers("figure1", reports, [claim])
-    assert [(row.quantity, row.claim, row.ours) for row in rows] == [
+    numbers = printed_numbers("figure1", reports, [claim])
+    assert [(number.row.quantity, number.claim, number.ours) for number in numbers] == [
         ("gap", "c1", "8.60 [8.50, 8.80]"),
         ("clients", "", ""),
         ("not judged", "", ""),

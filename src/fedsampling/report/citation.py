@@ -59,9 +59,8 @@ def software_bibtex(software: Software, finished: str | None, settings: Iterable
     `finished`, the ISO 8601 time of the last run, or None, gives the year; `settings` is for the
     note.
     """
-    authors = " and ".join(f"{{{_escape(author)}}}" for author in software.authors)
     fields = {
-        "author": authors,
+        "author": _authors(software),
         "title": f"{{{_escape(software.title)}}}",
         "howpublished": f"Software, version {_escape(software.version)}, {software.licence}",
         **software.url,
@@ -93,9 +92,8 @@ def cited(
     runs += [f"{claim.seeds} seeds"] if claim.seeds else []
     runs += [f"runs finished on {origin.finished[:10]}"] if origin and origin.finished else []
     runs.append(f"{paper.key}.html#claim-{claim.id}")
-    authors = " and ".join(f"{{{_escape(author)}}}" for author in software.authors)
     fields = {
-        "author": authors,
+        "author": _authors(software),
         "title": f"{{{_escape(cited_claim)}}}",
         "howpublished": _escape(", ".join(["fedsampling", *produced])),
         "note": _escape("; ".join(runs)),
@@ -135,6 +133,10 @@ def _entry(key: str, fields: Mapping[str, str]) -> str:
     width = max(len(name) for name in fields)
     lines = [f"  {name:<{width}} = {{{value}}}," for name, value in fields.items()]
     return "\n".join([f"@misc{{{key},", *lines, "}"]) + "\n"
+
+
+def _authors(software: Software) -> str:
+    return " and ".join(f"{{{_escape(author)}}}" for author in software.authors)
 
 
 def _author(author: dict[str, Any]) -> str:

@@ -85,6 +85,15 @@ def provenances(chapters: Iterable[Chapter]) -> Iterator[Provenance]:
     return (origin for origin in origins if origin.runs)
 
 
+def settings(chapters: Iterable[Chapter]) -> dict[str, list[str]]:
+    """Return the scales and the sources of data of all runs."""
+    origins = list(provenances(chapters))
+    return {
+        "scale": sorted({origin.scale for origin in origins}),
+        "data": sorted({kind for origin in origins for kind in origin.kinds}),
+    }
+
+
 def period(chapters: Sequence[Chapter]) -> tuple[str, str] | None:
     """Return the start of the first run and the end of the last run; None without runs."""
     started = [origin.started for origin in provenances(chapters) if origin.started]

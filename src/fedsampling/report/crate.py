@@ -14,7 +14,7 @@ from rocrate.rocrate import ROCrate
 from fedsampling.base import files
 from fedsampling.base.errors import InputError
 from fedsampling.report.citation import Software
-from fedsampling.report.content import Chapter, period, provenances
+from fedsampling.report.content import Chapter, period, provenances, settings
 from fedsampling.report.drawing.saving import slug
 
 METADATA = "ro-crate-metadata.json"
@@ -174,11 +174,7 @@ def _describe_run(
     for name, digest in sorted({pair for origin in origins for pair in origin.inputs.items()}):
         properties = {"name": name, "sha256": digest, "description": "Input data, by its hash"}
         consumed.append(_add(crate, f"#input-{digest}", "CreativeWork", **properties))
-    settings = {
-        "scale": sorted({origin.scale for origin in origins}),
-        "data": sorted({kind for origin in origins for kind in origin.kinds}),
-    }
-    for name, values in settings.items():
+    for name, values in settings(chapters).items():
         slot = crate.get(f"#parameter-{name}")
         for value in values:
             properties = {"name": name, "value": value, "exampleOfWork": slot}

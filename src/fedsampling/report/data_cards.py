@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, write_record
 from fedsampling.base.progress import plural
@@ -109,15 +108,6 @@ class Card:
         return card
 
 
-@dataclass(frozen=True)
-class _Loaded:
-    """A partition with the files it was loaded from."""
-
-    partition: Partition
-    inputs: Mapping[str, str]
-    unverified: bool
-
-
 def build(
     name: str, data: str, cache: Path, mirror: str | None, uses: Sequence[DatasetUse] = ()
 ) -> Card:
@@ -142,7 +132,7 @@ def build(
         notes.append("The official files are not available: this card describes the stand-in.")
         loaded = [_load(name, use, kind, cache, mirror) for use in uses]
     badges = ["embedded data"] if kind == "embedded" and loaded else []
-    badges += ["unverified copy"] if any(result.unverified for result in loaded) else []
+    badges += ["unverified copy"] if any(unverified for *_, unverified in loaded) else []
     return Card(
         dataset=name,
         data=kind,
@@ -150,8 +140,8 @@ def build(
         badges=tuple(badges),
         notes=tuple(notes),
         origins=origins,
-        inputs={file: digest for result in loaded for file, digest in result.inputs.items()},
-        partitions=tuple(_merged([result.partition for result in loaded])),
+        inputs={file: digest for _, files, _ in loaded for file, digest in files.items()},
+        partitions=tuple(_merged([partition for partition, *_ in loaded])),
     )
 
 
@@ -234,17 +224,20 @@ def _origin(files: list[Source], cache: Path, mirror: str | None) -> Origin:
     )
 
 
-def _load(name: str, use: DatasetUse, data: str, cache: Path, mirror: str | None) -> _Loaded:
+def _load(
+    name: str, use: DatasetUse, data: str, cache: Path, mirror: str | None
+) -> tuple[Partition, Mapping[str, str], bool]:
+    """Return a partition, the digests of its files, and whether one is an unverified copy."""
     users = (f"{use.paper}/{use.experiment}: {', '.join(use.cases)}",)
     record = loader(name, use)
     if isinstance(record, DelayModel):
         statistics, inputs, unverified = _describe_delays(record, use.seed, data, cache, mirror)
-        return _Loaded(Partition(users, use.settings, statistics, {}, {}), inputs, unverified)
+        return Partition(users, use.settings, statistics, {}, {}), inputs, unverified
     loaded = record.load(data, use.seed, cache, mirror)
     partition = Partition(
         users, use.settings, loaded.describe(), _counts(loaded.y), _counts(loaded.y_test)
     )
-    return _Loaded(partition, loaded.inputs, loaded.unverified)
+    return partition, loaded.inputs, loaded.unverified
 
 
 def loader(name: str, use: DatasetUse) -> Dataset | DelayModel:
@@ -262,21 +255,18 @@ def _describe_delays(
 ) -> tuple[Statistics, Mapping[str, str], bool]:
     """Describe delays by the mean seconds of the clients of one population."""
     network = model.network(data, cache, mirror)
-    quantiles = _quantiles(model.draw(seed, network).mean)
-    if network is None:
-        return quantiles, {}, False
-    counts = {"nodes": len(network.nodes), "links": len(network.links)}
-    return {**counts, **quantiles}, network.inputs, network.unverified
-
-
-def _quantiles(seconds: Array) -> Statistics:
-    return {
+    seconds = model.draw(seed, network).mean
+    quantiles = {
         "clients": len(seconds),
         "least mean seconds": float(seconds.min()),
         "median mean seconds": float(np.median(seconds)),
         "most mean seconds": float(seconds.max()),
         f"share of clients above {_SLOW_SECONDS:.0f} s": float((seconds > _SLOW_SECONDS).mean()),
     }
+    if network is None:
+        return quantiles, {}, False
+    counts = {"nodes": len(network.nodes), "links": len(network.links)}
+    return {**counts, **quantiles}, network.inputs, network.unverified
 
 
 def _counts(y: NDArray[Any]) -> dict[str, int]:
@@ -318,23 +308,19 @@ def _file_lines(origin: Origin) -> Iterator[str]:
     for url in origin.urls:
         yield f"  from: {url}"
     yield f"  cite: {origin.citation}"
-    yield from _pairs({file: origin.checksums[file] or "none" for file in origin.checksums})
+    yield from _pairs({file: checksum or "none" for file, checksum in origin.checksums.items()})
 
 
 def _partition_lines(partition: Partition) -> Iterator[str]:
     yield from partition.users
     yield from _pairs(partition.settings)
     yield from _pairs(partition.statistics)
-    if partition.labels:
-        yield f"  training samples of each label: {_joined(partition.labels)}"
-    if partition.labels_test:
-        yield f"  test samples of each label: {_joined(partition.labels_test)}"
+    for part, labels in (("training", partition.labels), ("test", partition.labels_test)):
+        if labels:
+            counts = ", ".join(f"{label}: {count:,}" for label, count in labels.items())
+            yield f"  {part} samples of each label: {counts}"
 
 
 def _pairs(values: Mapping[str, object]) -> Iterator[str]:
     for name, value in values.items():
         yield f"  {name}: {f'{value:.4g}' if isinstance(value, float) else value}"
-
-
-def _joined(labels: Mapping[str, int]) -> str:
-    return ", ".join(f"{label}: {count:,}" for label, count in labels.items())

@@ -69,11 +69,6 @@ def history(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
     return HISTORY_HEAD + "".join(lines)
 
 
-def section(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
-    """Return a paper's findings, without its notes on data; see :func:`sections`."""
-    return sections(paper, claims, artefacts)[0]
-
-
 def sections(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> tuple[str, str]:
     """Return a paper's findings and its notes on data, with the numbers of its results."""
     path = paper.folder / FILE
@@ -96,7 +91,7 @@ def as_published(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
     """Return a paper's findings as HTML; empty if ``docs/findings.md`` has other numbers."""
     published = paper.folder.resolve().parents[1] / DOCS
     try:
-        text = section(paper, claims, artefacts)
+        text, _ = sections(paper, claims, artefacts)
         if not text or text not in published.read_text(encoding="utf-8"):
             return ""
     except (InputError, FileNotFoundError):
@@ -119,13 +114,15 @@ class _Numbers:
 
     def template_functions(self) -> dict[str, Any]:
         """Return the functions that templates can call, by name."""
-        names = ("choices", "claim", "noted", "ours", "reported", "row", "rows", "table", "value")
-        formats = {"n": number, "interval": interval, "listed": listed}
-        return {name: getattr(self, name) for name in names} | formats
-
-    def claim(self, name: str) -> Any:
-        """Return a claim with its verdict."""
-        return self._claims[name]
+        names = ("choices", "noted", "ours", "row", "rows", "table", "value")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "claim": self._claims.__getitem__,
+            "reported": self._paper.reported,
+            "n": number,
+            "interval": interval,
+            "listed": listed,
+        }
 
     def table(self) -> str:
         """Tabulate the empirical claims that were run, and count those of the other kinds."""
@@ -182,16 +179,11 @@ class _Numbers:
 
     def noted(self, artefact: str, pattern: str) -> str:
         """Return the first group of a regular expression in an artefact's notes."""
-        path = self._artefacts / artefact / "artefact.json"
-        notes = read_record(path)["notes"]
+        notes = read_record(self._artefacts / artefact / "artefact.json")["notes"]
         match = re.search(pattern, "\n".join(notes))
         if match is None:
             raise LookupError(f"no note of {artefact} has '{pattern}'")
         return match[1]
-
-    def reported(self, name: str) -> float:
-        """Return a number that the paper prints, by its id."""
-        return self._paper.reported(name)
 
     def rows(self, artefact: str, **where: Any) -> list[dict[str, Any]]:
         """Return the rows of an artefact's CSV with these column values."""

@@ -2,7 +2,7 @@
 
 import json
 import re
-import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,6 +12,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 from matplotlib.ticker import LogLocator, MaxNLocator
+from PIL import Image
 
 from fedsampling.base.progress import format_duration
 from fedsampling.evidence.statistics import listed, show_interval
@@ -29,6 +30,8 @@ _SUBSCRIPTS = dict(zip("0123456789aeijkmnoprstuvx", "₀₁₂₃₄₅₆₇₈
 _SUPERSCRIPTS = dict(zip("0123456789kmnorst", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵏᵐⁿᵒʳˢᵗ", strict=True))
 _GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "eta": "η", "sigma": "σ", "sum": "Σ"}
 _NAMED = re.compile(rf"\b(?:{'|'.join(_GREEK)})(?=[_^][\w{{])")
+# Figures and tables by the paper's own number; all others are folded away.
+NUMBERED = re.compile(r"(figure|table)\d+[a-z]?")
 _FORMULA = re.compile(rf"({_SYMBOL})((?:{_SCRIPT})+)(?![^\W{_POWERS}])")
 
 
@@ -78,7 +81,7 @@ def _script(match: re.Match[str]) -> str:
 
 def exhibit_name(exhibit: Exhibit) -> str:
     """Name an artefact: a figure or table of the paper by its number, others by their title."""
-    if re.fullmatch(r"(figure|table)\d+[a-z]?", exhibit.artefact):
+    if NUMBERED.fullmatch(exhibit.artefact):
         return in_words(exhibit.artefact)
     return symbols(exhibit.title)
 
@@ -132,8 +135,8 @@ def as_json(content: Any) -> Markup:
 
 def size_attributes(png: Path) -> Markup:
     """Return a picture's size as HTML attributes, so that the page does not jump as it loads."""
-    # The first chunk of a PNG holds its width and height.
-    width, height = struct.unpack(">II", png.read_bytes()[16:24])
+    with Image.open(png) as image:
+        width, height = image.size
     return Markup(f'width="{width}" height="{height}" style="--wide: {width}px"')
 
 
@@ -220,12 +223,8 @@ class SettingsPlot:
     """A claim's number under all settings that the paper leaves open."""
 
     name: str
-    unit: str
+    axis: Axis
     dots: tuple[Dot, ...]
-    ticks: tuple[tuple[float, str], ...]
-    holds: tuple[float, float] | None
-    paper: float | None
-    statement: str
     height: int
 
 
@@ -243,35 +242,22 @@ def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
         if len(rows) < 2 or len({_statement(interval) for _, interval in rows}) > 1:
             continue
         axis = _axis([interval for _, interval in rows])
-        taken: dict[int, int] = {}
-        dots = []
-        for (reading, _), bar in zip(rows, axis.bars, strict=True):
-            column = round(bar.value / _DOT_WIDTH)
-            taken[column] = taken.get(column, 0) + 1
-            dots.append((reading, bar, column, taken[column]))
-        height = _DOT * max(taken.values()) + _TICKS
-        plots.append(
-            SettingsPlot(
-                name,
-                axis.unit,
-                tuple(
-                    Dot(
-                        reading.setting,
-                        reading.verdict,
-                        bar.text,
-                        round(column * _DOT_WIDTH, 2),
-                        height - _TICKS - _DOT * (row - 0.5),
-                        reading.ours == claim.ours,
-                    )
-                    for reading, bar, column, row in dots
-                ),
-                axis.ticks,
-                axis.holds,
-                axis.paper,
-                axis.statement,
-                height,
+        columns = [round(bar.value / _DOT_WIDTH) for bar in axis.bars]
+        height = _DOT * max(Counter(columns).values()) + _TICKS
+        dots = tuple(
+            Dot(
+                reading.setting,
+                reading.verdict,
+                bar.text,
+                round(column * _DOT_WIDTH, 2),
+                height - _TICKS - _DOT * (columns[:place].count(column) + 0.5),
+                reading.ours == claim.ours,
+            )
+            for place, ((reading, _), bar, column) in enumerate(
+                zip(rows, axis.bars, columns, strict=True)
             )
         )
+        plots.append(SettingsPlot(name, axis, dots, height))
     return tuple(plots)
 
 
@@ -301,8 +287,7 @@ def _statement(interval: Interval) -> tuple[str, float | None, float | None, flo
 def _axis(group: Sequence[Interval]) -> Axis:
     unit, least, most, paper = _statement(group[0])
     numbers = [x for x in (least, most, paper) if x is not None]
-    for interval in group:
-        numbers += [interval.low, interval.value, interval.high]
+    numbers += [x for interval in group for x in (interval.low, interval.value, interval.high)]
     place, ticks = _scale(min(numbers), max(numbers), is_ratio=unit.startswith("times"))
     holds = None
     if least is not None or most is not None:
@@ -361,16 +346,13 @@ _MEASURED = frozenset({"%", "dB", "points", "s"})  # units of integers that were
 
 @dataclass(frozen=True)
 class PrintedNumber:
-    """A number that the paper prints, as text: fields of ``reported.csv``, and our value.
+    """A number that the paper prints, a row of ``reported.csv``, next to ours.
 
     `rounding` is half a unit of the last printed digit; empty if the number is exact, or for text.
     `claim` compares the number with `ours` and its interval; empty without one.
     """
 
-    quantity: str
-    value: str
-    unit: str
-    where: str
+    row: Reported
     rounding: str
     claim: str
     ours: str
@@ -381,12 +363,9 @@ def printed_numbers(
 ) -> tuple[PrintedNumber, ...]:
     """Return the numbers that a paper prints for an artefact; compared numbers come first."""
     by_id = {claim.id: claim for claim in claims}
-    rows = [
+    numbers = [
         PrintedNumber(
-            row.quantity,
-            row.value,
-            row.unit,
-            row.where,
+            row,
             rounding(row.value, row.unit),
             row.claim if row.claim in by_id else "",
             _ours(by_id.get(row.claim), row.value),
@@ -394,7 +373,7 @@ def printed_numbers(
         for row in reports
         if row.artefact == artefact
     ]
-    return tuple(sorted(rows, key=lambda row: (not row.ours, not row.claim)))
+    return tuple(sorted(numbers, key=lambda number: (not number.ours, not number.claim)))
 
 
 def rounding(value: str, unit: str) -> str:

@@ -4,7 +4,7 @@ Everything is generated from the verdicts.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,32 +37,21 @@ GLYPHS: Mapping[Verdict, str] = {
     "insufficient data": "?",
     "not run": "–",
 }
-# Verdicts with a clear answer: predicates of one claim and of several.
-CLEAR: Mapping[str, tuple[str, str]] = {
+# Predicates of one claim and of several, by verdict; all other verdicts are unclear.
+PREDICATES: Mapping[str, tuple[str, str]] = {
     "reproduced": ("holds", "hold"),
     "partly reproduced": ("holds in part", "hold in part"),
     "contradicted": ("is contradicted", "are contradicted"),
     "supports": ("is supported", "are supported"),
     "partly supports": ("is supported in part", "are supported in part"),
     "opposes": ("is opposed", "are opposed"),
-}
-Column = Grade | Literal["text against tables", "code checks"]
-COLUMNS: tuple[Column, ...] = (*GRADES, "text against tables", "code checks")
-UNCLEAR: Mapping[str, tuple[str, str]] = {
     DEPENDS: ("depends on unstated choices", "depend on unstated choices"),
     "not comparable": ("is not comparable", "are not comparable"),
     "unclear": ("is undecided", "are undecided"),
 }
+Column = Grade | Literal["text against tables", "code checks"]
+COLUMNS: tuple[Column, ...] = (*GRADES, "text against tables", "code checks")
 ANSWERS: Mapping[Part, str] = {"holds": "Holds", "fails": "Fails", "open": "Undecided"}
-
-
-@dataclass(frozen=True)
-class Tally:
-    """The number of claims with one grade and one verdict."""
-
-    grade: Grade
-    verdict: Verdict
-    count: int
 
 
 @dataclass(frozen=True)
@@ -87,31 +76,19 @@ class MapRow:
         return tuple(column for column, claims in self.cells.items() if claims)
 
 
-def tallies(claims: Iterable[Claim]) -> tuple[Tally, ...]:
-    """Count claims by grade and verdict, in the order of grades and verdicts."""
+def tallies(claims: Iterable[Claim]) -> dict[Grade, dict[Verdict, int]]:
+    """Count claims by grade and verdict that occur, in the order of grades and verdicts."""
     counts = Counter((claim.grade, claim.verdict) for claim in claims)
-    return tuple(
-        Tally(grade, word, counts[grade, word])
+    by_grade = {
+        grade: {word: counts[grade, word] for word in VERDICTS if counts[grade, word]}
         for grade in GRADES
-        for word in VERDICTS
-        if counts[grade, word]
-    )
+    }
+    return {grade: by_verdict for grade, by_verdict in by_grade.items() if by_verdict}
 
 
-def empirical(chapters: Iterable[Chapter]) -> list[Claim]:
-    """Return the claims that runs could contradict."""
-    return [claim for chapter in chapters for claim in chapter.claims if claim.kind == "empirical"]
-
-
-def text_checks(chapters: Iterable[Chapter]) -> list[Claim]:
-    """Return the sentences of the papers that their own numbers decide."""
-    kind = "text against tables"
+def of_kind(kind: str, chapters: Iterable[Chapter]) -> list[Claim]:
+    """Return the claims of a kind; runs could contradict the empirical ones."""
     return [claim for chapter in chapters for claim in chapter.claims if claim.kind == kind]
-
-
-def code_checks(chapters: Iterable[Chapter]) -> list[Claim]:
-    """Return the claims that are mathematically true and test our code."""
-    return [claim for chapter in chapters for claim in chapter.claims if claim.kind == "code check"]
 
 
 def evidence_map(chapters: Sequence[Chapter]) -> tuple[MapRow, ...]:
@@ -120,17 +97,19 @@ def evidence_map(chapters: Sequence[Chapter]) -> tuple[MapRow, ...]:
         MapRow(
             chapter,
             {
-                **{
-                    grade: tuple(claim for claim in empirical([chapter]) if claim.grade == grade)
-                    for grade in GRADES
-                },
-                "text against tables": tuple(text_checks([chapter])),
-                "code checks": tuple(code_checks([chapter])),
+                column: tuple(claim for claim in chapter.claims if _column(claim) == column)
+                for column in COLUMNS
             },
         )
         for chapter in chapters
         if chapter.claims
     )
+
+
+def _column(claim: Claim) -> Column:
+    if claim.kind == "empirical":
+        return claim.grade
+    return "code checks" if claim.kind == "code check" else claim.kind
 
 
 def legend(claims: Iterable[Claim]) -> dict[str, list[Verdict]]:
@@ -154,9 +133,8 @@ def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
         counts = tallies(claim for claim in claims if claim.kind == "empirical")
         cells = [
             ", ".join(
-                str(tally.count) if grade == "not run" else f"{tally.count} {tally.verdict}"
-                for tally in counts
-                if tally.grade == grade
+                str(count) if grade == "not run" else f"{count} {verdict}"
+                for verdict, count in counts.get(grade, {}).items()
             )
             for grade in GRADES
         ]
@@ -170,18 +148,34 @@ def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
 
 def summary(chapters: Sequence[Chapter]) -> list[str]:
     """Write how many claims were tested, the main verdicts, and when rules were written."""
-    claims = empirical(chapters)
+    claims = of_kind("empirical", chapters)
     if not claims:
         return []
     tested = [claim for claim in claims if claim.grade != "not run"]
     full = [claim for claim in tested if claim.grade == "paper's size"]
     number = "all" if len(tested) == len(claims) else len(tested)
-    sentences = [f"{_papers_and_claims(chapters)}; we tested {number}."]
+    papers = sum(bool(of_kind("empirical", [chapter])) for chapter in chapters)
+    sentences = [
+        f"{_in_words(papers).capitalize()} paper{'s'[: papers != 1]} make{'s'[: papers == 1]} "
+        f"{len(claims)} empirical claims about client sampling; we tested {number}."
+    ]
     if full:
-        verdicts = _count_verdicts(full, required=("contradicted",))
-        sentences.append(f"At the paper's size on verified data ({len(full)}), {verdicts}.")
-    if some := _contradicted_under_some(tested):
-        sentences.append(some)
+        words = [claim.verdict if claim.verdict in PREDICATES else "unclear" for claim in full]
+        verdicts = [
+            f"{words.count(word) or 'none'} {predicate[words.count(word) > 1]}"
+            for word, predicate in PREDICATES.items()
+            if word in words or word == "contradicted"
+        ]
+        sentences.append(f"At the paper's size on verified data ({len(full)}), {listed(verdicts)}.")
+    against = {"contradicted", "opposes"}
+    if some := sum(
+        claim.verdict == DEPENDS and not against.isdisjoint(row.verdict for row in claim.readings)
+        for claim in tested
+    ):
+        sentences.append(
+            f"{some} of the claims that depend on unstated choices {'is' if some == 1 else 'are'} "
+            "contradicted under some of them."
+        )
     if weaker := len(tested) - len(full):
         sentences.append(f"The evidence map shows the other {weaker}, with weaker evidence.")
     return [*sentences, *declared(tested)]
@@ -197,29 +191,12 @@ def declared(claims: Iterable[Claim]) -> list[str]:
     return [f"{which} rules that decide were written or changed after some results had been seen."]
 
 
-def _contradicted_under_some(tested: Sequence[Claim]) -> str:
-    """Count the claims that are contradicted under some values of unstated choices, not all."""
-    against = {"contradicted", "opposes"}
-    some = [
-        claim
-        for claim in tested
-        if claim.verdict == DEPENDS and against & {reading.verdict for reading in claim.readings}
-    ]
-    if not some:
-        return ""
-    verb = "is" if len(some) == 1 else "are"
-    return (
-        f"{len(some)} of the claims that depend on unstated choices {verb} contradicted under some "
-        "of them."
-    )
-
-
 def main_outcomes(chapters: Sequence[Chapter]) -> tuple[Outcome, ...]:
     """Return the claims that hold and those that do not.
 
     If no claim at full size has the verdict, preliminary evidence takes its place.
     """
-    if not empirical(chapters):
+    if not of_kind("empirical", chapters):
         return ()
     outcomes = []
     for title, verdict, preliminary, side in (
@@ -266,30 +243,8 @@ def _with_verdict(chapters: Sequence[Chapter], verdict: str) -> tuple[tuple[Chap
     return tuple(
         (chapter, claim)
         for chapter in chapters
-        for claim in empirical([chapter])
+        for claim in of_kind("empirical", [chapter])
         if claim.verdict == verdict
-    )
-
-
-def _papers_and_claims(chapters: Sequence[Chapter]) -> str:
-    papers = sum(any(claim.kind == "empirical" for claim in chapter.claims) for chapter in chapters)
-    return (
-        f"{_in_words(papers).capitalize()} paper{'s'[: papers != 1]} make{'s'[: papers == 1]} "
-        f"{len(empirical(chapters))} empirical claims about client sampling"
-    )
-
-
-def _count_verdicts(claims: Iterable[Claim], required: Collection[str] = ()) -> str:
-    """Count the verdicts in words; those in `required` even if there are none."""
-    known = {*CLEAR, *UNCLEAR}
-    counts = Counter(claim.verdict if claim.verdict in known else "unclear" for claim in claims)
-    predicates = {**CLEAR, **UNCLEAR}
-    return listed(
-        [
-            f"{counts[word] or 'none'} {predicate[counts[word] > 1]}"
-            for word, predicate in predicates.items()
-            if counts[word] or word in required
-        ]
     )
 
 

@@ -7,7 +7,6 @@ folder.  ``templates/`` holds layout and text; this module prepares the values t
 import csv
 import io
 import json
-import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -27,52 +26,16 @@ from fedsampling.evidence.provenance import (
 from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
 from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
-from fedsampling.report import citation
+from fedsampling.report import citation, content, formats, overview
 from fedsampling.report.citation import Software
-from fedsampling.report.content import (
-    FROM_PUBLISHED_RUNS,
-    Chapter,
-    View,
-    period,
-    provenances,
-)
+from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, View, period, provenances
 from fedsampling.report.crate import linked_claims, linked_report
 from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
-from fedsampling.report.formats import (
-    accepted_values,
-    as_json,
-    axes,
-    exhibit_name,
-    experiments_by_paper,
-    in_words,
-    printed_numbers,
-    recorded_duration,
-    setting,
-    settings_plots,
-    size_attributes,
-    statistic,
-    symbols,
-    typeset,
-    typeset_html,
-    with_labelled_cells,
-)
+from fedsampling.report.formats import as_json
 from fedsampling.report.names import INFORMATION_COSTS, dataset_name
-from fedsampling.report.overview import (
-    COLUMNS,
-    GLYPHS,
-    answers,
-    code_checks,
-    empirical,
-    evidence_map,
-    headline,
-    legend,
-    main_outcomes,
-    summary,
-    text_checks,
-)
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
 from fedsampling.report.which_sampler.comparison import (
     Comparison,
@@ -100,8 +63,27 @@ SITE_PAGES: Mapping[str, str] = {
     "figures.html": "Figures",
     "about.html": "Reproduce, cite, check",
 }
-# Figures and tables by the paper's own number; all others are folded away.
-NUMBERED = re.compile(r"(figure|table)\d+[a-z]?")
+# Functions that templates use as filters, by their names.
+FILTERS = (
+    dataset_name,
+    formats.accepted_values,
+    formats.axes,
+    formats.exhibit_name,
+    formats.experiments_by_paper,
+    formats.in_words,
+    formats.recorded_duration,
+    formats.setting,
+    formats.settings_plots,
+    formats.statistic,
+    formats.symbols,
+    formats.typeset,
+    formats.typeset_html,
+    formats.with_labelled_cells,
+    listed,
+    overview.answers,
+    overview.headline,
+    slug,
+)
 _TEMPLATES = Path(__file__).with_name("templates")
 _VENDOR = Path(__file__).with_name("vendor")
 LIBRARY_VERSION = json.loads((_VENDOR / "package.json").read_text("utf-8"))["version"]
@@ -134,10 +116,10 @@ def write(
         "reference": REFERENCE,
         "chapters": chapters,
         "explored": explored,
-        "printed_numbers": lambda chapter, exhibit: printed_numbers(
+        "printed_numbers": lambda chapter, exhibit: formats.printed_numbers(
             exhibit.artefact, chapter.paper.reports, chapter.claims
         ),
-        "size": lambda exhibit: size_attributes(
+        "size": lambda exhibit: formats.size_attributes(
             root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
         ),
         "cite": lambda chapter, claim: citation.cited(
@@ -145,65 +127,73 @@ def write(
         ),
         "software": software,
         "classes": GRADE_CLASSES,
-        "columns": COLUMNS,
-        "glyphs": GLYPHS,
+        "columns": overview.COLUMNS,
+        "glyphs": overview.GLYPHS,
         "labels": LABELS,
-        "legend": legend,
+        "legend": overview.legend,
         "targets": targets,
     }
-    shutil.copyfile(_TEMPLATES / "style.css", root / "style.css")
-    bibtex = _software_bibtex(software, chapters)
-    overall = {"settings": _settings(chapters), "checks": _checks(chapters)}
-    run = _provenance(chapters)
-    site_pages = {
+    environment.globals["site_pages"] = {
         **SITE_PAGES,
         **({"schemes.html": "Which sampler?"} if comparison else {}),
         **({"explorer.html": "Explore runs"} if explored else {}),
         **({"data.html": "Datasets"} if cards else {}),
     }
-    environment.globals["site_pages"] = site_pages
+
+    shutil.copyfile(_TEMPLATES / "style.css", root / "style.css")
+    when = period(chapters)
+    scales = [f"{name}: {value}" for name, value in _settings(chapters).items()]
+    bibtex = citation.software_bibtex(software, when[1] if when else None, scales)
     texts = {
         "claims.csv": _claims_csv(chapters),
         "verdicts.json": verdicts_json(chapters),
-        **{
-            f"{chapter.key}/badge.svg": _badge(environment, chapter)
-            for chapter in chapters
-            if chapter.claims
-        },
         "fedsampling.bib": bibtex,
-        "README.md": environment.get_template("README.md.j2").render(overall),
-        "claims.html": environment.get_template("claims.html.j2").render(overall),
-        "figures.html": environment.get_template("figures.html.j2").render(overall),
-        "about.html": environment.get_template("about.html.j2").render(
-            bibtex=bibtex,
-            commands=COMMANDS,
-            agreement=recheck_sentence(recomputed),
-            tolerance=TOLERANCE,
-            accuracy_tolerance=ACCURACY_TOLERANCE,
-            recomputed=recomputed,
-            run=run,
-        ),
-        "index.html": environment.get_template("index.html.j2").render(
-            overall,
-            metadata=_json_ld(linked_report(software, chapters)),
-            map_rows=evidence_map(chapters),
-            run=run,
-            outcomes=main_outcomes(chapters),
-            summary=summary(chapters),
-        ),
     }
+
+    def render(name: str, template: str = "", /, **values: Any) -> None:
+        texts[name] = environment.get_template(f"{template or name}.j2").render(values)
+
+    overall = {"settings": _settings(chapters), "checks": _checks(chapters)}
+    run = _provenance(chapters)
+    for name in ("README.md", "claims.html", "figures.html"):
+        render(name, **overall)
+    render(
+        "about.html",
+        bibtex=bibtex,
+        commands=COMMANDS,
+        agreement=recheck_sentence(recomputed),
+        tolerance=TOLERANCE,
+        accuracy_tolerance=ACCURACY_TOLERANCE,
+        recomputed=recomputed,
+        run=run,
+    )
+    render(
+        "index.html",
+        **overall,
+        metadata=_json_ld(linked_report(software, chapters)),
+        map_rows=overview.evidence_map(chapters),
+        run=run,
+        outcomes=overview.main_outcomes(chapters),
+        summary=overview.summary(chapters),
+    )
     for chapter in chapters:
-        texts[f"{chapter.key}.html"] = environment.get_template("paper.html.j2").render(
+        render(
+            f"{chapter.key}.html",
+            "paper.html",
             chapter=chapter,
             metadata=_json_ld(*linked_claims(software, chapter)),
             settings=_settings([chapter]),
             checks=_checks([chapter]),
             tables=_tables(root, chapter),
         )
+        if chapter.claims:
+            value = _reproduced(chapter)
+            render(f"{chapter.key}/badge.svg", "badge.svg", title="claims reproduced", value=value)
     if cards:
-        texts["data.html"] = environment.get_template("data.html.j2").render()
+        render("data.html")
     if explored:
-        texts["explorer.html"] = environment.get_template("explorer.html.j2").render(
+        render(
+            "explorer.html",
             views=as_json([_view_for_page(view, chapters) for view in explored]),
             colours=as_json({"samplers": style.SCHEMES, "palette": style.PALETTE}),
             points=POINTS[0],
@@ -211,7 +201,8 @@ def write(
             start=_first_view(explored, comparison),
         )
     if matrix and comparison:
-        texts["schemes.html"] = environment.get_template("schemes.html.j2").render(
+        render(
+            "schemes.html",
             chapter=matrix,
             questions=QUESTIONS,
             lookup=as_json(lookup_table(comparisons)),
@@ -235,35 +226,16 @@ def _environment() -> Environment:
     )
     environment.tests |= {
         "contains": lambda sequence, item: item in sequence,
-        "numbered": lambda exhibit: NUMBERED.fullmatch(exhibit.artefact) is not None,
+        "numbered": lambda exhibit: formats.NUMBERED.fullmatch(exhibit.artefact) is not None,
     }
-    environment.filters |= {
-        "accepted_values": accepted_values,
-        "answers": answers,
-        "axes": axes,
-        "dataset_name": dataset_name,
-        "exhibit_name": exhibit_name,
-        "experiments_by_paper": experiments_by_paper,
-        "headline": headline,
-        "in_words": in_words,
-        "listed": listed,
-        "recorded_duration": recorded_duration,
-        "setting": setting,
-        "settings_plots": settings_plots,
-        "slug": slug,
-        "statistic": statistic,
-        "symbols": symbols,
-        "typeset": typeset,
-        "typeset_html": typeset_html,
-        "with_labelled_cells": with_labelled_cells,
-    }
+    environment.filters |= {function.__name__: function for function in FILTERS}
     return environment
 
 
 def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
     """Return a view as plain data, with the names of its paper and of its figures."""
     chapter = next(chapter for chapter in chapters if chapter.key == view.paper)
-    exhibits = {exhibit.artefact: exhibit_name(exhibit) for exhibit in chapter.exhibits}
+    exhibits = {exhibit.artefact: formats.exhibit_name(exhibit) for exhibit in chapter.exhibits}
     names = {name: exhibits.get(name, name) for name in view.figures}
     return asdict(replace(view, digests={})) | {"by": chapter.name, "figures": names}
 
@@ -280,20 +252,19 @@ def _first_view(explored: Sequence[View], comparison: Comparison | None) -> str:
 
 def _tables(root: Path, chapter: Chapter) -> dict[str, Markup]:
     """Return the HTML of each table; cells are already escaped."""
-    paths = {
-        exhibit.artefact: root / chapter.key / exhibit.artefact / exhibit.files["html"]
-        for exhibit in chapter.exhibits
-        if exhibit.kind != "figure"
-    }
-    return {
-        name: typeset_html(with_labelled_cells(path.read_text("utf-8")))
-        for name, path in paths.items()
-    }
+    tables = {}
+    for exhibit in chapter.exhibits:
+        if exhibit.kind != "figure":
+            path = root / chapter.key / exhibit.artefact / exhibit.files["html"]
+            html = formats.with_labelled_cells(path.read_text("utf-8"))
+            tables[exhibit.artefact] = formats.typeset_html(html)
+    return tables
 
 
 def _checks(chapters: Sequence[Chapter]) -> dict[str, int]:
     """Count the verdicts of claims that are not empirical."""
-    checks, texts = code_checks(chapters), text_checks(chapters)
+    checks = overview.of_kind("code check", chapters)
+    texts = overview.of_kind("text against tables", chapters)
     return {
         "all": len(checks),
         "passed": sum(claim.passes for claim in checks),
@@ -305,17 +276,7 @@ def _checks(chapters: Sequence[Chapter]) -> dict[str, int]:
 
 def _settings(chapters: Sequence[Chapter]) -> dict[str, str]:
     """Return the scales and sources of data of the report: ``{"scale": "quick", ...}``."""
-    origins = list(provenances(chapters))
-    return {
-        "scale": listed(sorted({origin.scale for origin in origins})) or "none",
-        "data": listed(sorted({kind for origin in origins for kind in origin.kinds})) or "none",
-    }
-
-
-def _software_bibtex(software: Software, chapters: Sequence[Chapter]) -> str:
-    when = period(chapters)
-    settings = [f"{name}: {value}" for name, value in _settings(chapters).items()]
-    return citation.software_bibtex(software, when[1] if when else None, settings)
+    return {name: listed(words) or "none" for name, words in content.settings(chapters).items()}
 
 
 def _provenance(chapters: Sequence[Chapter]) -> dict[str, Any]:
@@ -359,7 +320,7 @@ def _claims_csv(chapters: Iterable[Chapter]) -> str:
         for claim in chapter.claims:
             declared = f"{claim.declared.when}, {claim.declared.date}" if claim.declared else ""
             cells = [getattr(claim, name) for name in columns]
-            table.writerow([chapter.key, *cells, declared, answers(claim)])
+            table.writerow([chapter.key, *cells, declared, overview.answers(claim)])
     return stream.getvalue()
 
 
@@ -395,16 +356,12 @@ def verdicts_json(chapters: Iterable[Chapter]) -> str:
     return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
 
 
-def _badge(environment: Environment, chapter: Chapter) -> str:
-    """Draw a badge with the number of reproduced claims among those tested at the paper's size."""
-    tested = [claim for claim in empirical([chapter]) if claim.grade == GRADES[0]]
-    reproduced = sum(claim.verdict == "reproduced" for claim in tested)
-    value = (
-        f"{reproduced} of {len(tested)} at the paper's size"
-        if tested
-        else "no claim at the paper's size"
-    )
-    return environment.get_template("badge.svg.j2").render(title="claims reproduced", value=value)
+def _reproduced(chapter: Chapter) -> str:
+    """Count the reproduced claims among those tested at the paper's size."""
+    empirical = overview.of_kind("empirical", [chapter])
+    verdicts = [claim.verdict for claim in empirical if claim.grade == GRADES[0]]
+    count = f"{verdicts.count('reproduced')} of {len(verdicts)}" if verdicts else "no claim"
+    return f"{count} at the paper's size"
 
 
 def _json_ld(*entities: dict[str, Any]) -> Markup:

@@ -16,7 +16,6 @@ from PIL import Image
 
 from fedsampling.base import files
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import replacing
 from fedsampling.evidence.provenance import Recomputed
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation, content, crate, data_cards, pages
@@ -30,6 +29,8 @@ _LIBRARY = {
     "uPlot.min.css": "uPlot.css",
     "LICENSE": "uPlot.LICENSE",
 }
+_THUMBNAILS, _WIDTH_PIXELS = "thumbnails", 320
+_QUALITY = 40  # of WebP; keeps fifty figures below 400 kB
 _MARK = ".fedsampling-report"
 # Files that make the workflow readable and runnable from the report.
 _WORKFLOW = ("Snakefile", "workflow/rules/*.smk", "workflow/schemas/*.json", "envs/*")
@@ -57,17 +58,19 @@ def build(
     claims = claims or results / "claims"
     chapters = content.load(results, papers, claims)
     shown_cards = data_cards.load(results / "cards", [chapter.key for chapter in chapters], cards)
-    views = content.load_views(results / "explorer", chapters)
+    views = content.load_views(results / _EXPLORER, chapters)
     software = citation.read(project / "CITATION.cff")
     with _replacing_folder(out) as root:
         _copy_workflow(root, project, config)
         objects = {"workflow/config.yaml": "config.yaml", **_copy_papers(root, chapters)}
+        linked = _linked_files(results, claims, chapters, shown_cards, views)
+        for name, path in linked.items():
+            _copy(path, root / name)
+        for name, target in _LIBRARY.items() if views else ():
+            _copy(_VENDOR / name, root / _EXPLORER / target)
         outputs = [
-            *_copy_artefacts(root, results / "artefacts", chapters),
+            *linked,
             *_write_thumbnails(root, chapters),
-            *_copy_claims(root, claims, chapters),
-            *_copy_cards(root, results / "cards", shown_cards),
-            *_copy_views(root, results / "explorer", views),
             *pages.write(
                 root, chapters, software, _within(results, project), shown_cards, recomputed, views
             ),
@@ -91,7 +94,7 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
         if out.exists() and any(out.iterdir()) and not (out / _MARK).exists():
             raise InputError(f"{out}: not a report; choose a new or empty folder")
         _restore(out, before)  # a build that was killed between the two renames left it
-        _remove(built)
+        shutil.rmtree(built, ignore_errors=True)
         built.mkdir(parents=True)
         yield built
         files.write_text(built / _MARK, "Every build replaces this folder; keep no files here.\n")
@@ -106,7 +109,7 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
             "choose a writable folder with free space"
         ) from error
     finally:
-        _remove(built)
+        shutil.rmtree(built, ignore_errors=True)
         with suppress(OSError):
             _restore(out, before)
 
@@ -115,7 +118,7 @@ def _restore(out: Path, before: Path) -> None:
     """Keep one of two folders: `out` if it exists, else `before`, under the name of `out`."""
     if before.exists() and not out.exists():
         before.rename(out)
-    _remove(before)
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def _copy_workflow(root: Path, project: Path, config: Mapping[str, Any]) -> None:
@@ -141,41 +144,25 @@ def _copy_papers(root: Path, chapters: Sequence[Chapter]) -> dict[str, str]:
     return copies
 
 
-def _copy_artefacts(root: Path, artefacts: Path, chapters: Sequence[Chapter]) -> Iterator[str]:
+def _linked_files(
+    results: Path,
+    claims: Path,
+    chapters: Sequence[Chapter],
+    cards: Sequence[Card],
+    views: Sequence[View],
+) -> dict[str, Path]:
+    """Return the result files that pages link to, by their names in the report."""
+    linked = {}
     for chapter in chapters:
         for exhibit in chapter.exhibits:
             folder = f"{chapter.key}/{exhibit.artefact}"
-            for name in sorted({"artefact.json", *exhibit.files.values()}):
-                _copy(artefacts / folder / name, root / folder / name)
-                yield f"{folder}/{name}"
-
-
-def _copy_claims(root: Path, claims: Path, chapters: Sequence[Chapter]) -> Iterator[str]:
-    for chapter in chapters:
+            for name in ("artefact.json", *exhibit.files.values()):
+                linked[f"{folder}/{name}"] = results / "artefacts" / folder / name
         if chapter.claims:
-            _copy(claims / f"{chapter.key}.json", root / chapter.key / "claims.json")
-            yield f"{chapter.key}/claims.json"
-
-
-def _copy_cards(root: Path, folder: Path, cards: Sequence[Card]) -> Iterator[str]:
-    for card in cards:
-        name = f"{card.dataset}.json"
-        _copy(folder / name, root / "cards" / name)
-        yield f"cards/{name}"
-
-
-def _copy_views(root: Path, folder: Path, views: Sequence[View]) -> Iterator[str]:
-    """Copy the views and the chart library; yield the names of the views relative to `root`."""
-    if not views:
-        return
-    (root / _EXPLORER).mkdir(parents=True)
-    for name, target in _LIBRARY.items():
-        shutil.copyfile(_VENDOR / name, root / _EXPLORER / target)
-    for view in views:
-        (root / _EXPLORER / view.key).mkdir(parents=True)
-        for name in view.digests:
-            shutil.copyfile(folder / view.key / name, root / _EXPLORER / view.key / name)
-            yield f"{_EXPLORER}/{view.key}/{name}"
+            linked[f"{chapter.key}/claims.json"] = claims / f"{chapter.key}.json"
+    names = [f"cards/{card.dataset}.json" for card in cards]
+    names += [f"{_EXPLORER}/{view.key}/{name}" for view in views for name in view.digests]
+    return linked | {name: results / name for name in names}
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -191,30 +178,15 @@ def _within(results: Path, project: Path) -> str:
     return "results/artefacts"
 
 
-def _remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-_THUMBNAILS = "thumbnails"
-WIDTH_PIXELS = 320
-QUALITY = 40  # of WebP; keeps fifty figures below 400 kB
-
-
 def _write_thumbnails(root: Path, chapters: Sequence[Chapter]) -> Iterator[str]:
     """Write a WebP picture of each figure in `root`; yield their names relative to it."""
-    (root / _THUMBNAILS).mkdir(parents=True, exist_ok=True)
     for chapter in chapters:
         for exhibit in chapter.exhibits:
             if exhibit.kind == "figure":
                 source = root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
                 name = f"{_THUMBNAILS}/{exhibit.paper}-{exhibit.artefact}.webp"
-                _shrink(source, root / name)
+                with Image.open(source) as image, files.replacing(root / name) as path:
+                    small = image.convert("RGB")
+                    small.thumbnail((_WIDTH_PIXELS, _WIDTH_PIXELS))
+                    small.save(path, format="WEBP", quality=_QUALITY, method=6)
                 yield name
-
-
-def _shrink(source: Path, target: Path) -> None:
-    with Image.open(source) as image:
-        small = image.convert("RGB")
-        small.thumbnail((WIDTH_PIXELS, WIDTH_PIXELS))
-        with replacing(target) as path:
-            small.save(path, format="WEBP", quality=QUALITY, method=6)

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby
-from operator import attrgetter
+from itertools import chain
 from pathlib import Path
 from textwrap import shorten
 
@@ -132,8 +131,8 @@ def _tally(claims: Sequence[Claim]) -> str:
     """Count the verdicts of empirical claims by grade; count other kinds separately."""
     empirical = [claim for claim in claims if claim.kind == "empirical"]
     parts = []
-    for grade, by_verdict in groupby(tallies(empirical), key=attrgetter("grade")):
-        counts = ", ".join(f"{tally.count} {tally.verdict}" for tally in by_verdict)
+    for grade, by_verdict in tallies(empirical).items():
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in by_verdict.items())
         parts.append(f"{grade}: {counts}" if grade != "not run" else counts)
     kinds = {"text against tables": "sentences agree with tables", "code check": "code checks pass"}
     for kind, words in kinds.items():

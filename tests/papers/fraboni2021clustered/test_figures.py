@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from papers.fraboni2021clustered.claims import by_alpha
-from papers.fraboni2021clustered.simulations import allocate, summary
-from papers.fraboni2021clustered.theory import inclusion, variance
+from papers.fraboni2021clustered.simulations import allocate, inclusion, summary, variance
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import small_runs
+from papers.fraboni2021clustered.claims import all_distinct
 from papers.fraboni2021clustered.simulations import summary
-from papers.fraboni2021clustered.theory import all_distinct
 from small_runs import column as values
 
 SAMPLERS = {

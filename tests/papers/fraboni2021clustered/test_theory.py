@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from papers.fraboni2021clustered.theory import (
-    all_distinct,
+from papers.fraboni2021clustered.claims import all_distinct
+from papers.fraboni2021clustered.simulations import (
     inclusion,
     md_distributions,
     most_draws,

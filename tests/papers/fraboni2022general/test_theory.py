@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from papers.fraboni2022general.runs import comparisons
-from papers.fraboni2022general.simulations import importances
-from papers.fraboni2022general.theory import (
-    contraction,
-    expected_distances,
+from papers.fraboni2022general.claims import (
     gamma_boundary,
-    growth,
     margins,
     populations,
     sigma_boundary,
+)
+from papers.fraboni2022general.runs import comparisons
+from papers.fraboni2022general.simulations import (
+    contraction,
+    expected_distances,
+    growth,
+    importances,
 )
 
 from fedsampling.experiments.papers import load_paper

@@ -123,6 +123,11 @@ def instead(claim: str, choice: str, finding: Finding, gives: str | None = None)
     return Alternative(claim, choice, finding.verdict, finding.ours if gives is None else gives)
 
 
+def by_reason(claim: str, choice: str, finding: Finding) -> Alternative:
+    """Record a claim's verdict under an alternative with its reason, shorter than its numbers."""
+    return instead(claim, choice, finding, finding.reason.rstrip("."))
+
+
 def with_margin(
     name: str, margin: float, summaries: Summaries, paper: Paper, unit: str = ""
 ) -> tuple[str, Finding]:

@@ -212,21 +212,26 @@ def focus(axes: Axes) -> None:
     are shown in full.
     """
     shared = axes.get_shared_y_axes().get_siblings(axes)
-    lines = [line for panel in shared for line in panel.lines]
-    means = [line for line in lines if not str(line.get_label()).startswith("_")]
-    drawn = [np.asarray(line.get_ydata(), np.float64) for line in means]
-    values = np.concatenate([np.empty(0), *drawn])
+    means = [
+        np.asarray(line.get_ydata(), np.float64)
+        for panel in shared
+        for line in panel.lines
+        if not str(line.get_label()).startswith("_")
+    ]
+    values = np.concatenate([np.empty(0), *means])
     values = values[np.isfinite(values)]
     if not len(values) or np.ptp(values) == 0:
         return
     room = np.ptp(values)
-    bands = [band for panel in shared for band in panel.collections]
-    ranges = [collection for collection in bands if collection.get_gid() == RANGE]
-    edges = [path.vertices[:, 1] for collection in ranges for path in collection.get_paths()]
-    low, high = values.min() - room, values.max() + room
-    if edges:
-        extremes = np.concatenate(edges)
-        low, high = min(low, np.nanmin(extremes)), max(high, np.nanmax(extremes))
+    edges = [
+        path.vertices[:, 1]
+        for panel in shared
+        for band in panel.collections
+        if band.get_gid() == RANGE
+        for path in band.get_paths()
+    ]
+    extremes = np.concatenate([[values.min() - room, values.max() + room], *edges])
+    low, high = np.nanmin(extremes), np.nanmax(extremes)
     axes.autoscale(axis="y")  # another panel with the same y axis may have limited it
     bottom, top = axes.get_ylim()
     axes.set_ylim(max(bottom, low), min(top, high))
@@ -235,12 +240,10 @@ def focus(axes: Axes) -> None:
 def overlay(figure: Figure, other_figure: Figure) -> bool:
     """Add the differing curves of another version of a figure, dotted, with a pale outline.
 
-    Reference lines are not added. Axes cover both figures. Returns whether any curve was added;
-    none is if the numbers of panels differ.
+    Reference lines are not added. Axes cover both figures, which have the same panels. Returns
+    whether any curve was added.
     """
     added = False
-    if len(figure.axes) != len(other_figure.axes):
-        return added
     for panel, theirs in zip(figure.axes, other_figure.axes, strict=True):
         drawn = [line.get_xydata() for line in panel.lines]
         differing = [
@@ -249,25 +252,24 @@ def overlay(figure: Figure, other_figure: Figure) -> bool:
             if line.get_transform() is theirs.transData
             and not any(np.array_equal(line.get_xydata(), data, equal_nan=True) for data in drawn)
         ]
-        added = added or bool(differing)
-        if differing:
-            limits = np.array([[*axes.get_xlim(), *axes.get_ylim()] for axes in (panel, theirs)])
-            low, high = limits.min(axis=0), limits.max(axis=0)
+        if not differing:
+            continue
+        added = True
+        limits = np.array([[*axes.get_xlim(), *axes.get_ylim()] for axes in (panel, theirs)])
+        low, high = limits.min(axis=0), limits.max(axis=0)
         for line in differing:
             looks = line.properties()
-            joined = looks["linestyle"] != "None"
             panel.plot(
                 *line.get_data(),
                 color=looks["color"],
                 marker=looks["marker"],
                 markersize=looks["markersize"],
                 markerfacecolor="none",
-                linestyle=(0, (1, 1.5)) if joined else "None",
+                linestyle="None" if looks["linestyle"] == "None" else (0, (1, 1.5)),
                 path_effects=[withStroke(linewidth=3, foreground="white", alpha=0.8)],
                 label="_" + str(line.get_label()).removeprefix("_"),
             )
-        if differing:
-            panel.set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
+        panel.set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
     return added
 
 

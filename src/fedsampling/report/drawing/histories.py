@@ -223,16 +223,12 @@ def _gap(difference: str, low: str, high: str, significance: str) -> str:
 def _texts(columns: "pd.DataFrame", digits: int) -> list[list[str]]:
     """Write the cells of columns, numbers with the same decimals."""
     if not all(kind.kind == "f" for kind in columns.dtypes):
-        return [
-            [_text(value, digits) for value in columns.iloc[:, position]]
-            for position in range(columns.shape[1])
-        ]
+        return [[_text(value, digits) for value in columns[name]] for name in columns]
     texts = map(latex_text, show_alike(columns.to_numpy(np.float64).ravel().tolist(), digits))
     rows = zip(*[texts] * columns.shape[1], strict=True)
     return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _text(value: Any, digits: int) -> str:
-    if isinstance(value, float | np.floating):
-        return latex_text(show(float(value), digits))
-    return latex_text(str(value))
+    is_float = isinstance(value, float | np.floating)
+    return latex_text(show(float(value), digits) if is_float else str(value))

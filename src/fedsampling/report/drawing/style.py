@@ -98,9 +98,9 @@ def panels(
     return figure, list(axes.ravel())
 
 
-def absent(axes: Axes, words: str = "not run at this scale") -> None:
+def absent(axes: Axes) -> None:
     """Print a note in a panel without curves."""
-    axes.text(0.5, 0.5, words, ha="center", transform=axes.transAxes)
+    axes.text(0.5, 0.5, "not run at this scale", ha="center", transform=axes.transAxes)
     axes.set(xticks=[], yticks=[])
 
 
@@ -132,9 +132,9 @@ def as_printed(*artists: Artist) -> None:
         artist.set_gid(LAYER)
 
 
-def printed_level(axes: Axes, value: float, label: str = LABEL, **looks: Any) -> None:
+def printed_level(axes: Axes, value: float, **looks: Any) -> None:
     """Draw a printed number as a horizontal line."""
-    looks = {"color": BLACK, "linestyle": (0, (5, 2)), "linewidth": 1.1, "label": label, **looks}
+    looks = {"color": BLACK, "linestyle": (0, (5, 2)), "linewidth": 1.1, "label": LABEL, **looks}
     as_printed(axes.axhline(value, **looks))
 
 
@@ -149,7 +149,7 @@ def printed_point(
 def number_layer(figure: Figure) -> bool:
     """Assign a number to each artist of the layer; return whether there are any."""
     artists = figure.findobj()
-    marks = [artist for artist in artists if _in_layer(artist)]
+    marks = [artist for artist in artists if (artist.get_gid() or "").startswith(LAYER)]
     labels = {str(artist.get_label()) for artist in marks}
     for legend in (artist for artist in artists if isinstance(artist, Legend)):
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
@@ -164,8 +164,3 @@ def with_switch(svg: str) -> str:
     """Return a figure's SVG, which hides the layer if its address ends in ``#without-printed``."""
     rule = f'svg:has(#{WITHOUT}:target) [id^="{LAYER}-"] {{ display: none }}'
     return svg.replace("<defs>", f'<style>{rule}</style>\n <g id="{WITHOUT}"/>\n <defs>', 1)
-
-
-def _in_layer(artist: Artist) -> bool:
-    gid = artist.get_gid()
-    return gid is not None and (gid == LAYER or gid.startswith(f"{LAYER}-"))
