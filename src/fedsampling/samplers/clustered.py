@@ -89,8 +89,11 @@ def units_by_size(n_samples: NDArray[np.integer], m: int) -> Ints:
 def pieces_by_size(n_samples: NDArray[np.integer], m: int) -> list[tuple[Ints, Ints]]:
     """Compute the clients of each of Algorithm 1's m distributions, with their r'_{k,i} > 0.
 
-    Returns for each distribution its clients, ascending, and their units; at most n + m − 1 in all,
-    where :func:`units_by_size` has m n.
+    Returns
+    -------
+    list of (int array, int array)
+        For each distribution its clients, ascending, and their units; at most n + m − 1 in all,
+        where :func:`units_by_size` has m n.
     """
     counts = _checked(n_samples, m)
     M = int(counts.sum())
@@ -155,10 +158,18 @@ def units_by_similarity(
 ) -> Ints:
     """Compute r'_{k,i} = M r_{k,i} of Algorithm 2 as integers, shape (m, n).
 
-    `rho`, shape (n, n): dissimilarities ρ_ij of the clients' updates. `ward`: ``paper``: Ward's
-    method uses ρ_ij as distances, and groups are ordered by decreasing q_k. ``code``: it uses the
-    rows of ρ as observations; the m largest groups, then the others, are ordered by increasing q_k.
+    Parameters
+    ----------
+    n_samples : int array, shape (n,)
+    rho : float array, shape (n, n)
+        Dissimilarities ρ_ij of the clients' updates.
+    ward : {"paper", "code"}
+        ``paper``: Ward's method uses ρ_ij as distances, and groups are ordered by decreasing q_k.
+        ``code``: it uses the rows of ρ as observations; the m largest groups, then the others, are
+        ordered by increasing q_k.
 
+    Notes
+    -----
     A client with m n_i ≥ M first gets ⌊m n_i/M⌋ distributions of its own.  Algorithm 2 then
     allocates the remaining units of all clients to the remaining distributions (end of section 5).
 
@@ -184,10 +195,20 @@ def units_by_sample(
 ) -> Ints:
     """Compute r'_{k,i} = M r_{k,i} of Algorithm 2 with groups formed from a random set of clients.
 
-    `rng` draws the set, and shuffles the clients of the groups without a distribution of their own.
-    `size`: size of the set; with n or more, the result equals :func:`units_by_similarity`. The
-    other arguments are those of :func:`allocate_by_similarity`. Rows sum to M and columns to m n_i
-    for any groups, so the sampler stays unbiased.
+    Parameters
+    ----------
+    n_samples, m, measure, ward
+        As in :func:`allocate_by_similarity`.
+    updates : float array, shape (n, d)
+    rng : numpy.random.Generator
+        Draws the set, and shuffles the clients of the groups without a distribution of their own.
+    size : int
+        Size of the set; with n or more, the result equals :func:`units_by_similarity`.
+
+    Returns
+    -------
+    int array, shape (m, n)
+        Rows sum to M and columns to m n_i for any groups, so the sampler stays unbiased.
     """
     single, clients, u = _single_client_distributions(n_samples, m)
     if not clients.size:

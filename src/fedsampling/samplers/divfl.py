@@ -43,9 +43,18 @@ def distances(gradients: NDArray[np.floating[Any]]) -> Array:
 def lazy_greedy(D: Array, m: int) -> Ints:
     """Select m clients one by one, each with the largest gain, by lazy evaluation.
 
-    `D`, shape (n, n): distances between the clients' gradients. Returns the clients in the order of
-    selection; each step is as good as in the plain greedy algorithm.
+    Parameters
+    ----------
+    D : float array, shape (n, n)
+        Distances between the clients' gradients.
 
+    Returns
+    -------
+    int array, shape (m,)
+        In the order of selection; each step is as good as in the plain greedy algorithm.
+
+    Notes
+    -----
     A client's gain never increases as other clients are selected.  Old gains are therefore upper
     bounds, and the client on top of the heap is the best once its gain has been recomputed.
     """
@@ -67,9 +76,20 @@ def lazy_greedy(D: Array, m: int) -> Ints:
 def stochastic_greedy(D: Array, m: int, u: Array) -> Ints:
     """Select m clients one by one, each the best of a random subset of the remaining clients.
 
-    `D`, shape (n, n): distances between the clients' gradients. `u`, shape (m, n), uniform on [0,
-    1): in each step the subset consists of the max(m, n/10) clients with the smallest values, as
-    many as in the authors' code.
+    Parameters
+    ----------
+    D : float array, shape (n, n)
+        Distances between the clients' gradients.
+    u : float array, shape (m, n)
+        Uniform on [0, 1); in each step the subset consists of the clients with the smallest values.
+
+    Returns
+    -------
+    int array, shape (m,)
+
+    Notes
+    -----
+    The subset has max(m, n/10) clients, as in the authors' code.
     """
     n = len(D)
     size = max(m, n // 10)
@@ -90,15 +110,31 @@ def sampled_greedy(
 ) -> tuple[Ints, Array]:
     """Select m clients as :func:`stochastic_greedy` does, without the distances of all pairs.
 
-    `gradients`, shape (n, d). `m`: at most n. `size`: size of the random subset in each step; with
-    s = (n/m) ln(1/ε) the expected value is at least 1 − 1/e − ε of the optimum, with s ≥ n this is
-    the greedy algorithm. Returns the clients in the order of selection, and their distances to all
-    clients, shape (m, n).
+    Parameters
+    ----------
+    gradients : float array, shape (n, d)
+    m : int
+        At most n.
+    size : int
+        Size of the random subset in each step.  With s = (n/m) ln(1/ε) the expected value is at
+        least 1 − 1/e − ε of the optimum; with s ≥ n this is the greedy algorithm.
+    rng : numpy.random.Generator
 
+    Returns
+    -------
+    chosen : int array, shape (m,)
+        In the order of selection.
+    D : float array, shape (m, n)
+        Distance of each selected client to every client.
+
+    Notes
+    -----
     Only the distances of the clients in a step's subset are computed: m s n d operations instead of
     n² d, and (m + s) n numbers instead of n².
 
-    References: Mirzasoleiman et al. 2015, Algorithm 1 (stochastic greedy).
+    References
+    ----------
+    Mirzasoleiman et al. 2015, Algorithm 1 (stochastic greedy).
     """
     n = len(gradients)
     g = gradients - gradients.mean(axis=0, dtype=np.float64)

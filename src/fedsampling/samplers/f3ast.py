@@ -26,7 +26,15 @@ from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 def greedy(p: Array, rates: Array, m: int, u: Array) -> Ints:
     """Select the m clients with the largest −∂/∂r_k Σ p_k²/r_k = p_k²/r_k².
 
-    All arrays have shape (n,); `u`, uniform on [0, 1), breaks ties.
+    Parameters
+    ----------
+    p, rates : float array, shape (n,)
+    u : float array, shape (n,)
+        Uniform on [0, 1); breaks ties.
+
+    Returns
+    -------
+    int array, shape (m,)
     """
     return np.lexsort((u, -((p / rates) ** 2)))[:m]
 

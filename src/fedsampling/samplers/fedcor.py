@@ -31,9 +31,21 @@ def covariance(X: Array, noise: float) -> Array:
 def likelihood_slope(X: Array, changes: Array, weight: Array, noise: float) -> Array:
     """Compute the gradient of the weighted negative log marginal likelihood with respect to X.
 
-    `X`, shape (..., dimension, n). `changes`, shape (..., rounds, n): changes of all clients'
-    losses, with mean zero under the model. `weight`, shape (rounds,). `noise`: σ.
+    Parameters
+    ----------
+    X : float array, shape (..., dimension, n)
+    changes : float array, shape (..., rounds, n)
+        Changes of all clients' losses, with mean zero under the model.
+    weight : float array, shape (rounds,)
+    noise : float
+        σ.
 
+    Returns
+    -------
+    float array, shape of `X`
+
+    Notes
+    -----
     With A = (σ² I + X Xᵀ)⁻¹ and the weighted moments M of the changes, X K⁻¹ = A X, and the
     derivative X (Σ weight K⁻¹ − K⁻¹ M K⁻¹) needs no inverse of an (n, n) matrix.
     """
@@ -62,8 +74,18 @@ def greedy(K: Array, p: Array, discount: Array, m: int) -> Ints:
     """Select m clients one after another, each with the largest expected decrease of the loss.
 
     The decrease from client k is α_k Σ_i p_i K_ik / √K_kk over the clients i not yet selected; then
-    K is conditioned on k. `K`, shape (n, n): covariance of the loss changes. `discount`, shape
-    (n,): α.
+    K is conditioned on k.
+
+    Parameters
+    ----------
+    K : float array, shape (n, n)
+        Covariance of the loss changes.
+    p, discount : float array, shape (n,)
+        Importances, and α.
+
+    Returns
+    -------
+    int array, shape (m,)
     """
     K, unselected, chosen = K.copy(), np.ones(len(p), np.bool_), []
     for _ in range(m):

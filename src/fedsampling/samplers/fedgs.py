@@ -27,8 +27,16 @@ MIN_GAIN = 1e-12  # of an exchange; smaller gains are rounding errors
 def similarities(features: Array) -> Array:
     """Compute the cosines of all pairs of features, scaled from 0 (smallest) to 1 (largest).
 
-    `features`, shape (n, k): here the share of each label in a client's samples. The diagonal is 1.
-    As in the authors' code, the scale includes the cosine 0, even if no pair is orthogonal.
+    Parameters
+    ----------
+    features : float array, shape (n, k)
+        Here the share of each label in a client's samples.
+
+    Returns
+    -------
+    float array, shape (n, n)
+        1 on the diagonal.  As in the authors' code, the scale includes the cosine 0, even if no
+        pair is orthogonal.
     """
     unit = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
     cosine = unit @ unit.T
@@ -42,7 +50,10 @@ def similarities(features: Array) -> Array:
 def graph_distances(V: Array, epsilon: float, sigma2: float) -> Array:
     """Compute the shortest paths H of the graph with edges R_ij = exp(−V_ij²/σ²) where V_ij > ε.
 
-    They are in units of the largest finite distance, and 1 between clients without a path.
+    Returns
+    -------
+    float array, shape (n, n)
+        In units of the largest finite distance; 1 between clients without a path.
     """
     from scipy.sparse.csgraph import floyd_warshall  # slow to import
 
@@ -60,9 +71,21 @@ def graph_distances(V: Array, epsilon: float, sigma2: float) -> Array:
 def gain(H: Array, count: Ints, alpha: float, m: int, n: int) -> tuple[Array, Array]:
     """Return A and u of the objective Σ_{i<j∈S} A_ij + Σ_{i∈S} u_i.
 
-    The first sum is α times the mean distance H of the pairs in S, which are available.  The second
-    is minus the growth of the variance of the counts v, Σ_{i∈S} (2 (v_i − v̄ − m/N) + 1)/(n − 1).
-    `count`, shape (n,): v, how often each client has taken part. `n`: clients, available or not.
+    The first sum is α times the mean distance of the pairs in S.  The second is minus the growth of
+    the variance of the counts v, Σ_{i∈S} (2 (v_i − v̄ − m/N) + 1)/(n − 1).
+
+    Parameters
+    ----------
+    H : float array, shape (offered, offered)
+    count : int array, shape (n,)
+        v, how often each client has taken part.
+    n : int
+        Clients, available or not.
+
+    Returns
+    -------
+    A : float array, shape of `H`
+    u : float array, shape (n,)
     """
     A = 2 * alpha / max(m * (m - 1), 1) * H
     u = -(2 * (count - count.mean() - m / len(H)) + 1) / max(n - 1, 1)
@@ -70,11 +93,21 @@ def gain(H: Array, count: Ints, alpha: float, m: int, n: int) -> tuple[Array, Ar
 
 
 def best_set(A: Array, u: Array, m: int) -> Ints:
-    """Search for the m clients with the largest Σ_{i<j∈S} A_ij + Σ_{i∈S} u_i; ascending.
+    """Search for the m clients with the largest Σ_{i<j∈S} A_ij + Σ_{i∈S} u_i.
 
     A greedy set is built from each client; the best sets are then improved by exchanging clients.
     The authors' code solves the same problem by branch and bound (Gurobi) in up to five seconds.
-    `A`, shape (n, n): symmetric; its diagonal does not count.
+
+    Parameters
+    ----------
+    A : float array, shape (n, n)
+        Symmetric; its diagonal does not count.
+    u : float array, shape (n,)
+
+    Returns
+    -------
+    int array, shape (m,)
+        Ascending.
     """
     A = A - np.diag(np.diag(A))
     member = np.eye(len(u), dtype=bool)  # a start in each row

@@ -27,13 +27,21 @@ def fastest(delays: Array, n: int) -> Ints:
 def statistically_accurate(squared_norm: Array, samples: Array, constant: float) -> Any:
     """Test in which runs the stage ends by the paper's rule ‖∇L_n(w)‖² ≤ 2 μ V_ns, V_ns = c/(n s).
 
-    `squared_norm`, shape (runs,): ‖∇L_n‖² of the mean loss of the active clients. `samples`, shape
-    (runs,): n s, the number of their samples. `constant`: 2 μ c.  For linear regression with half
-    the squared error, d features and noise of standard deviation σ, the excess loss of the
-    least-squares solution from N samples is σ² d/(2 N) on average, so that c = σ² d/2 and 2 μ c = μ
-    σ² d; μ is the least eigenvalue of the second moment.
+    Parameters
+    ----------
+    squared_norm : float array, shape (runs,)
+        ‖∇L_n‖² of the mean loss of the active clients.
+    samples : float array, shape (runs,)
+        n s, the number of the active clients' samples.
+    constant : float
+        2 μ c.  For linear regression with half the squared error, d features and noise of standard
+        deviation σ, the excess loss of the least-squares solution from N samples is σ² d/(2 N) on
+        average, so that c = σ² d/2 and 2 μ c = μ σ² d; μ is the least eigenvalue of the second
+        moment.
 
-    References: Reisizadeh et al. 2022, Algorithm 1 and section III.
+    References
+    ----------
+    Reisizadeh et al. 2022, Algorithm 1 and section III.
     """
     return squared_norm <= constant / samples
 
@@ -45,12 +53,23 @@ def finished(
 
     The paper's rule is ‖∇L_n(w)‖² ≤ 2 μ V_ns with V_ns = c/(n s), for n active clients with s
     samples each (:func:`statistically_accurate`).  If μ and c are unknown, the rule determines only
-    that the threshold decreases as 1/n.  Here the threshold of the first stage, with n_0 = `first`
-    clients, is `accuracy` times the squared norm at the start, and later thresholds decrease as
-    1/n.
+    that the threshold decreases as 1/n.  Here the threshold of the first stage is `accuracy` times
+    the squared norm at the start, and later thresholds decrease as 1/n.
 
-    `squared_norm`, shape (runs,): ‖∇L_n‖² of the mean loss of the active clients. `reference`,
-    shape (runs,): ‖∇L_{n_0}‖² at the first model. `active`, shape (runs,): n.
+    Parameters
+    ----------
+    squared_norm : float array, shape (runs,)
+        ‖∇L_n‖² of the mean loss of the active clients.
+    reference : float array, shape (runs,)
+        ‖∇L_{n_0}‖² at the first model.
+    active : int array, shape (runs,)
+        n, the number of active clients.
+    first : int
+        n_0, the number of active clients in the first stage.
+
+    Returns
+    -------
+    bool array, shape (runs,)
     """
     return squared_norm <= accuracy * reference * first / active
 

@@ -24,10 +24,20 @@ from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct, no
 def proportional(sizes: Ints, m: int, d: Array) -> Ints:
     """Allocate m draws to strata in proportion to their sizes, rounded at random.
 
-    `sizes`, shape (strata,): N_h, the number of units in each stratum; sums to N ≥ m. `d`, shape
-    (runs,): uniform on [0, 1). Returns m_h, shape (runs, strata): m N_h/N rounded up or down, with
-    this value as expectation; sums to m.
+    Parameters
+    ----------
+    sizes : int array, shape (strata,)
+        N_h, the number of units in each stratum; sums to N ≥ m.
+    d : float array, shape (runs,)
+        Uniform on [0, 1).
 
+    Returns
+    -------
+    int array, shape (runs, strata)
+        m_h: m N_h/N rounded up or down, with this value as expectation; sums to m.
+
+    Notes
+    -----
     Systematic sampling: the strata lie end to end on a line of length m, and each gets as many
     draws as it covers of the points d, d + 1, …, d + m − 1.
     """
@@ -40,8 +50,17 @@ def proportional(sizes: Ints, m: int, d: Array) -> Ints:
 def from_strata(stratum: Ints, counts: Ints, u: Array) -> Bools:
     """Choose `counts` units of each stratum; all subsets are equally likely.
 
-    `stratum`, shape (n,): stratum 0, 1, … of each unit. `counts`, shape (runs, strata). `u`, shape
-    (runs, n): uniform on [0, 1). Returns a mask, shape (runs, n).
+    Parameters
+    ----------
+    stratum : int array, shape (n,)
+        Stratum 0, 1, … of each unit.
+    counts : int array, shape (runs, strata)
+    u : float array, shape (runs, n)
+        Uniform on [0, 1), one variate for each unit.
+
+    Returns
+    -------
+    bool array, shape (runs, n)
     """
     order = np.argsort(stratum + u, axis=1)
     size = np.bincount(stratum, minlength=counts.shape[1])

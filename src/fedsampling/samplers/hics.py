@@ -26,9 +26,17 @@ MIN_IMPORTANCE = 1e-12  # lower bound of a client's importance within its cluste
 
 
 def estimated_entropy(updates: Array, temperature: float) -> Array:
-    """Compute Ĥ = H(softmax(Δb/T)) of each client, equation (7), from Δb, shape (n, classes).
+    """Compute Ĥ = H(softmax(Δb/T)) of each client, equation (7).
 
-    It is between 0 and ln(classes).
+    Parameters
+    ----------
+    updates : float array, shape (n, classes)
+        Δb of each client.
+
+    Returns
+    -------
+    float array, shape (n,)
+        Between 0 and ln(classes).
     """
     scaled = updates / temperature
     scaled = scaled - scaled.max(axis=1, keepdims=True)
@@ -40,9 +48,13 @@ def estimated_entropy(updates: Array, temperature: float) -> Array:
 
 
 def client_distances(updates: Array, entropy: Array, balance: float) -> Array:
-    """Compute arccos(Δb_u · Δb_k / ‖Δb_u‖ ‖Δb_k‖) + λ |Ĥ_u − Ĥ_k|, equation (9), shape (n, n).
+    """Compute arccos(Δb_u · Δb_k / ‖Δb_u‖ ‖Δb_k‖) + λ |Ĥ_u − Ĥ_k|, equation (9).
 
     The angle to a client whose update is zero counts as 0, as in the authors' code.
+
+    Returns
+    -------
+    float array, shape (n, n)
     """
     norms = np.linalg.norm(updates, axis=1)
     products = np.outer(norms, norms)
@@ -56,7 +68,13 @@ def client_distances(updates: Array, entropy: Array, balance: float) -> Array:
 
 
 def clusters(distances: Array, count: int) -> Ints:
-    """Return each client's cluster, of at most `count`, by Ward's linkage of the rows."""
+    """Group clients into at most `count` clusters by Ward's linkage of the rows of distances.
+
+    Returns
+    -------
+    int array, shape (n,)
+        Cluster of each client, from 0.
+    """
     # Slow to import.
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import pdist

@@ -85,8 +85,17 @@ def capped(p: Array, size: Ints | int) -> Array:
     always selected, and the others share the remaining draws in proportion to `p`, repeatedly until
     no value exceeds one.  This solves the paper's minimisation with the constraint it omits.
 
-    `p`, shape (..., n): non-negative, in any unit; at least `size` positive entries along the last
-    axis. `size`, shape (...) or a number. The result sums to `size` along the last axis.
+    Parameters
+    ----------
+    p : float array, shape (..., n)
+        Non-negative, in any unit; at least `size` positive entries along the last axis.
+    size : int or int array, shape (...)
+        Number of draws.
+
+    Returns
+    -------
+    float array, shape (..., n)
+        In [0, 1]; sums to `size` along the last axis.
     """
     size = np.broadcast_to(size, p.shape[:-1])[..., None]
     pi: Array = p * (size / p.sum(-1, keepdims=True))
@@ -102,9 +111,17 @@ def progressive_totals(pi: Array) -> Ints:
     """Compute Π_k = Σ_{l≤k} π_l along the last axis, in units of 2**-40.
 
     Sums of integers are exact: the last total is the number of draws, no unit covers more than one,
-    and a unit of probability zero covers nothing.  Therefore :func:`systematic_units` always marks
-    as many distinct units as there are draws. `pi`, shape (..., n): in [0, 1]; sums to an integer,
-    up to rounding.
+    and a unit of probability zero covers nothing.  Therefore :func:`systematic_units` always
+    marks as many distinct units as there are draws.
+
+    Parameters
+    ----------
+    pi : float array, shape (..., n)
+        In [0, 1]; sums to an integer, up to rounding.
+
+    Returns
+    -------
+    int array, shape (..., n)
     """
     # Rounding up makes the sum at least the integer; the excess is taken from the last totals.
     share = np.multiply(pi, UNIT)
@@ -117,7 +134,16 @@ def progressive_totals(pi: Array) -> Ints:
 def systematic_units(totals: Ints, d: Array | np.float64) -> Bools:
     """Mark the units with Π_{k-1} ≤ d + l < Π_k for an integer l ≥ 0.
 
-    `totals`, shape (..., n): result of :func:`progressive_totals`. `d`, shape (...): in [0, 1).
+    Parameters
+    ----------
+    totals : int array, shape (..., n)
+        Progressive totals of inclusion probabilities, in units of 2**-40.
+    d : float array, shape (...)
+        In [0, 1).
+
+    Returns
+    -------
+    bool array, shape (..., n)
     """
     offset = (np.asarray(d) * UNIT).astype(np.int64)[..., None]
     # Exactly ceil(Π_k − d) integers l ≥ 0 satisfy d + l < Π_k; unit k is hit if this increases.
@@ -130,12 +156,23 @@ def systematic_units(totals: Ints, d: Array | np.float64) -> Bools:
 
 
 def in_proportion(scores: Array, member: Bools | None = None) -> Array:
-    """Normalise scores, shape (..., n): p_k = scores_k / Σ_l scores_l along the last axis.
+    """Normalise scores: p_k = scores_k / Σ_l scores_l.
 
     For the norms ‖∇Q_k(w; x_{k,n})‖ of an agent's samples this is equation (44) at w = w^o and (49)
-    at w = w_{i−1}; for :func:`agent_scores` it is equations (48) and (50). `member` is False for
-    padding. The probabilities are equal if the scores' sum is zero or not finite, as in a run that
-    diverges.
+    at w = w_{i−1}; for :func:`agent_scores` it is equations (48) and (50).
+
+    Parameters
+    ----------
+    scores : float array, shape (..., n)
+        Non-negative.
+    member : bool array, shape (..., n), optional
+        False for padding.
+
+    Returns
+    -------
+    float array, shape (..., n)
+        Sums to one along the last axis.  Equal probabilities if the scores' sum is zero or not
+        finite, as in a run that diverges.
     """
     equal = np.ones(scores.shape) if member is None else member.astype(np.float64)
     usable = _is_usable_divisor(total := scores.sum(-1, keepdims=True))
@@ -147,8 +184,18 @@ def in_proportion(scores: Array, member: Bools | None = None) -> Array:
 def data_variability(mean_norm: Array, E: Ints, B: Ints) -> Array:
     """Compute σ²_{s,k} of equation (23) under the optimal data probabilities (44).
 
-    With p_n ∝ ‖∇Q_n‖, (1/N²) Σ_n ‖∇Q_n‖²/p_n is the square of the mean norm. `mean_norm`, shape
-    (..., K): (1/N_k) Σ_n ‖∇Q_k(w; x_{k,n})‖. `E`, `B`, shape (K,): local epochs, mini-batch sizes.
+    With p_n ∝ ‖∇Q_n‖, (1/N²) Σ_n ‖∇Q_n‖²/p_n is the square of the mean norm.
+
+    Parameters
+    ----------
+    mean_norm : float array, shape (..., K)
+        (1/N_k) Σ_n ‖∇Q_k(w; x_{k,n})‖.
+    E, B : int array, shape (K,)
+        Local epochs and mini-batch sizes.
+
+    Returns
+    -------
+    float array, shape (..., K)
     """
     return 6 / (E * B) * mean_norm**2
 
@@ -156,8 +203,18 @@ def data_variability(mean_norm: Array, E: Ints, B: Ints) -> Array:
 def agent_scores(sigma2: Array, gradient: Array, E: Ints, B: Ints) -> Array:
     """Compute √(σ²_{s,k} + α_k ‖∇P_k(w)‖²) with α_k = 3 + 6/(E_k B_k), Lemma 7.
 
-    `sigma2`, shape (..., K). `gradient`, shape (..., K, M): ∇P_k, or its mini-batch estimate.
-    :func:`in_proportion` turns the scores into equation (48) at w^o and (50) at w_{i−1}.
+    Parameters
+    ----------
+    sigma2 : float array, shape (..., K)
+    gradient : float array, shape (..., K, M)
+        ∇P_k, or its mini-batch estimate.
+    E, B : int array, shape (..., K)
+        Local epochs and mini-batch sizes.
+
+    Returns
+    -------
+    float array, shape (..., K)
+        :func:`in_proportion` turns them into equation (48) at w^o and (50) at w_{i−1}.
     """
     alpha = 3 + 6 / (E * B)
     scores: Array = np.sqrt(sigma2 + alpha * np.einsum("...m,...m->...", gradient, gradient))
@@ -168,9 +225,19 @@ def reassign(p: Array, scores: Array, member: Bools | None = None) -> Array:
     """Redistribute the probability of the sampled units in proportion to their scores.
 
     In equations (52) and (53) the factor 1 − Σ_{not sampled} p̂ is the current probability of the
-    sampled units, so a single sampled unit keeps its probability for any score. All arrays have
-    shape (..., sampled); `member` is False for padding. `p` stays unchanged if the scores are all
-    zero, or not finite because the run diverges.
+    sampled units, so a single sampled unit keeps its probability for any score.
+
+    Parameters
+    ----------
+    p, scores : float array, shape (..., sampled)
+        Current probabilities, and scores.  `p` stays unchanged if the scores are all zero, or not
+        finite because the run diverges.
+    member : bool array, shape (..., sampled), optional
+        False for padding.
+
+    Returns
+    -------
+    float array, shape (..., sampled)
     """
     if member is not None:
         p, scores = np.where(member, p, 0.0), np.where(member, scores, 0.0)

@@ -58,21 +58,39 @@ ITERATIONS = 1000  # SciPy's default for trust-constr; the paper gives no number
 def subset_objective(B: Array, delays: Array, subset: Ints) -> float:
     """Compute g(S) = max_{i∈S} τ_i / (1 − B_S) with B_S = 2 ((1/m) Σ_j min_{i∈S} B_ij)².
 
-    It is infinite if B_S ≥ 1. `B`, shape (m, m): feature heterogeneity of the clients. `delays`,
-    shape (m,): τ in seconds. `subset`: not empty, as g(∅) is not defined.
+    Parameters
+    ----------
+    B : float array, shape (m, m)
+        Feature heterogeneity of the clients.
+    delays : float array, shape (m,)
+        τ, seconds.
+    subset : int array
+        Not empty: g(∅) is not defined.
 
-    References: Remark 1.
+    Returns
+    -------
+    float
+        Infinite if B_S ≥ 1.
+
+    References
+    ----------
+    Remark 1.
     """
     bias = 2 * float(B[subset].min(axis=0).mean()) ** 2
     return float(delays[subset].max()) / (1 - bias) if bias < 1 else np.inf
 
 
 def shares(B: Array, subset: Ints) -> Array:
-    """Compute α_i = (1/m) #{j : i = argmin_{i'∈S} B_i'j}, the share of clients that i represents.
+    """Compute the share of clients that each member of a set represents.
 
-    Ties go to the first member of `subset`.
+    Returns
+    -------
+    alpha : float array, shape of `subset`
+        α_i = (1/m) #{j : i = argmin_{i'∈S} B_i'j}; ties go to the first member of `subset`.
 
-    References: Definition 1.
+    References
+    ----------
+    Definition 1.
     """
     proxy = B[subset].argmin(axis=0)
     alpha: Array = np.bincount(proxy, minlength=len(subset)) / B.shape[1]
@@ -144,10 +162,16 @@ def best_subset(
 def distribution_objective(B: Array, delays: Array, p: Array, k: int = 1) -> float:
     """Compute g(p) = E[max_{i∈S} τ_i] / (1 − B_p) for S of k independent draws from p.
 
-    B_p = 2 (pᵀB̃1/m + pᵀB̃p/k), B̃_ij = B_ij².  L/μ is omitted, since it does not depend on p.  g
-    is infinite if B_p ≥ 1.
+    B_p = 2 (pᵀB̃1/m + pᵀB̃p/k), B̃_ij = B_ij².  L/μ is omitted, since it does not depend on p.
 
-    References: Remark 3.
+    Returns
+    -------
+    float
+        Infinite if B_p ≥ 1.
+
+    References
+    ----------
+    Remark 3.
     """
     denominator = 1 - bias(B, p, k)
     return expected_delay(delays, p, k) / denominator if denominator > 0 else np.inf
@@ -363,10 +387,20 @@ class DelayHet(Scheme):
         return solutions
 
     def solve(self, B: Array, delays: Array) -> Solution:
-        """Choose clients for one run, from B, shape (n, n), and the expected seconds, shape (n,).
+        """Choose clients for one run.
 
-        Returns the clients and a value of each: aggregation weights of DelayHetSubmodular, sampling
-        probabilities of DelayHetSampling.
+        Parameters
+        ----------
+        B : float array, shape (n, n)
+            Heterogeneity of pairs of clients.
+        delays : float array, shape (n,)
+            Expected seconds.
+
+        Returns
+        -------
+        clients : int array, shape (k,)
+        values : float array, shape (k,)
+            DelayHetSubmodular: aggregation weights.  DelayHetSampling: sampling probabilities.
         """
         raise NotImplementedError
 

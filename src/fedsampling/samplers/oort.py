@@ -33,7 +33,15 @@ UNCERTAINTY = 0.1  # constant in the temporal uncertainty √(0.1 log R / L(i))
 
 
 def statistical_utility(samples: Ints, loss: Array) -> Array:
-    """Compute |B_i| √((1/|B_i|) Σ_k Loss(k)²), equation (1), from root mean square losses."""
+    """Compute |B_i| √((1/|B_i|) Σ_k Loss(k)²), equation (1).
+
+    Parameters
+    ----------
+    samples : int array, shape (n,)
+        |B_i|.
+    loss : float array, shape (n,)
+        Root mean square of the client's losses.
+    """
     return samples * loss
 
 
@@ -45,12 +53,27 @@ def system_utility(seconds: Array, preferred: float, penalty: float) -> Array:
 def utilities(
     statistical: Array, system: Array, last: Ints, round: int, clip: float = 0.95
 ) -> Array:
-    """Compute Util(i) ≥ 0 of the explored clients: lines 8 to 12 of Algorithm 1.
+    """Compute Util(i) of the explored clients: lines 8 to 12 of Algorithm 1.
 
-    `statistical`: U(i), from the client's last participation. `last`: L(i), the round of the last
-    participation; `round`: R, the current round; both counted from 1. `clip`: quantile at which the
-    statistical utilities are clipped.
+    Parameters
+    ----------
+    statistical : float array, shape (explored,)
+        U(i), from the client's last participation.
+    system : float array, shape (explored,)
+    last : int array, shape (explored,)
+        L(i): round of the last participation, counted from 1.
+    round : int
+        R: current round, counted from 1.
+    clip : float
+        Quantile at which the statistical utilities are clipped.
 
+    Returns
+    -------
+    float array, shape (explored,)
+        Non-negative.
+
+    Notes
+    -----
     U(i) is a number of samples times a loss, and the temporal uncertainty is below one.  Added as
     printed, the latter would have no effect.  As in the authors' code, U(i) is scaled linearly to
     [0, 1] over the explored clients; if all are equal, to one.
@@ -179,9 +202,20 @@ POOL_FACTOR = 10  # clients in the exploitation pool beyond the cut-off, for eac
 
 
 def scaled(reward: Array, all_rewards: Array, clip: float) -> Array:
-    """Scale the rewards of explored clients by the range of all clients' rewards, after clipping.
+    """Scale rewards by the range of all clients' rewards, after clipping.
 
-    Rewards above the quantile `clip` are clipped to it; the range is that before clipping.
+    Parameters
+    ----------
+    reward : float array, shape (explored,)
+        Statistical utilities of the explored clients.
+    all_rewards : float array, shape (clients,)
+        Rewards of all clients, explored or not; at least one.
+    clip : float
+        Rewards above this quantile are clipped to it; the range is that before clipping.
+
+    Returns
+    -------
+    float array, shape (explored,)
     """
     low = 0.999 * all_rewards.min()
     ceiling = np.minimum(reward, _ranked(all_rewards, int(len(all_rewards) * clip)))

@@ -305,13 +305,25 @@ def mixing(n: int, K: int, rounds: int) -> float:
 def follow_leader(feedback: Array, gamma: float, K: int, theta: float) -> Array:
     """Compute the inclusion probabilities that suit past feedback best, mixed with uniform ones.
 
-    `feedback`, shape (n,): ω(i) = Σ_t π_t(i)²/p̃_i over the rounds in which client i took part: an
-    unbiased estimate of the sum over all rounds. `gamma`: γ > 0, which keeps the first rounds from
-    depending on single draws. `K`: expected number of clients.
+    Parameters
+    ----------
+    feedback : float array, shape (n,)
+        ω(i) = Σ_t π_t(i)²/p̃_i over the rounds in which client i took part: an unbiased estimate of
+        the sum over all rounds.
+    gamma : float
+        γ > 0, which keeps the first rounds from depending on single draws.
+    K : int
+        Expected number of clients.
 
-    Returns p̃ = (1 − θ) p + θ K/n, where p minimises Σ_i (ω(i) + γ)/p_i over 0 ≤ p ≤ 1 with Σ p_i =
-    K. The minimiser is chen2022optimal's equation (6) for norms √(ω(i) + γ).  The authors' code
-    omits the square root, their derivation does not.
+    Returns
+    -------
+    float array, shape (n,)
+        p̃ = (1 − θ) p + θ K/n, where p minimises Σ_i (ω(i) + γ)/p_i over 0 ≤ p ≤ 1 with Σ p_i = K.
+
+    Notes
+    -----
+    The minimiser is chen2022optimal's equation (6) for norms √(ω(i) + γ).  The authors' code omits
+    the square root, their derivation does not.
     """
     p = probabilities(np.sqrt(feedback + gamma), K)
     return (1 - theta) * p + theta * K / len(p)

@@ -40,9 +40,21 @@ Candidates = Annotated[
 def candidates(p: Array, d: int, u: Array) -> Ints:
     """Draw d distinct clients one after another, each with probability proportional to p.
 
-    `p`, shape (n,) or (runs, n): at least d of them positive. `u`, shape (runs, n): uniform on [0,
-    1). Returns shape (runs, d), in the order of the draws.  Clocks that ring after exponential
-    times with rates p_i ring in this order.
+    Parameters
+    ----------
+    p : float array, shape (n,) or (runs, n)
+        Relative probabilities; at least d of them positive.
+    u : float array, shape (runs, n)
+        Uniform on [0, 1), one variate for each client.
+
+    Returns
+    -------
+    int array, shape (runs, d)
+        In the order of the draws.
+
+    Notes
+    -----
+    Clocks that ring after exponential times with rates p_i ring in this order.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         clocks = -np.log1p(-u) / p
@@ -53,8 +65,15 @@ def candidates(p: Array, d: int, u: Array) -> Ints:
 def largest_losses(clients: Ints, losses: Array, m: int) -> Ints:
     """Select the m candidates with the largest losses; ties go to the candidate drawn first.
 
-    `clients`, shape (runs, d). `losses`, shape (runs, n): NaN counts as the largest loss, as this
-    run has diverged.
+    Parameters
+    ----------
+    clients : int array, shape (runs, d)
+    losses : float array, shape (runs, n)
+        NaN counts as the largest loss: this run has diverged.
+
+    Returns
+    -------
+    int array, shape (runs, m)
     """
     candidate_losses = np.nan_to_num(np.take_along_axis(losses, clients, axis=1), nan=np.inf)
     order = np.argsort(-candidate_losses, axis=1, kind="stable")[:, :m]
@@ -184,9 +203,19 @@ def valuation(samples: Ints, loss: Array) -> Array:
 def odds(values: Array, excluded: float, temperature: float) -> Array:
     """Turn valuations into relative probabilities: 0 for the smallest, otherwise exp(α2 v_k).
 
-    `values`, shape (n,): valuations v_k; infinite values are unknown and count as the largest known
-    value. `excluded`: α1, fraction of the clients, those with the smallest values, that get
-    probability 0. `temperature`: α2. The largest result is one.
+    Parameters
+    ----------
+    values : float array, shape (n,)
+        Valuations v_k; infinite values are unknown and count as the largest known value.
+    excluded : float
+        α1: fraction of the clients, those with the smallest values, that get probability 0.
+    temperature : float
+        α2.
+
+    Returns
+    -------
+    float array, shape (n,)
+        Relative to the largest, which is one.
     """
     finite = np.isfinite(values)
     values = np.where(finite, values, values[finite].max() if finite.any() else 0.0)

@@ -46,22 +46,47 @@ GRID_SPACING = 1e-4  # of the last grid of log y; the objective is flat at its m
 def runtime_objective(delays: Array, scores: Array, c: float, q: Array, k: int = 1) -> float:
     """Compute E[max_{i∈S} τ_i] (Σ_i (p_i G_i)²/q_i + c) for S of k draws from q.
 
-    `delays`, shape (n,): τ in seconds. `scores`, shape (n,): p_i G_i. `c`: Luo et al.'s c_0 = β k /
-    α. `k` = 1 gives Luo et al.'s objective.
+    Parameters
+    ----------
+    delays : float array, shape (n,)
+        τ, seconds.
+    scores : float array, shape (n,)
+        p_i G_i.
+    c : float
+        Luo et al.'s c_0 = β k / α.
+    q : float array, shape (n,)
+        Probability of each client.
+    k : int
+        Number of draws; k = 1 gives Luo et al.'s objective.
     """
     rounds = float((scores**2 / q).sum()) + c
     return expected_delay(delays, q, k) * rounds
 
 
 def luo_probabilities(delays: Array, scores: Array, c: float) -> Array:
-    """Minimise (Σ q_i τ_i) (Σ (p_i G_i)²/q_i + c) over distributions q with q_i ≥ 1e-7.
+    """Minimise (Σ q_i τ_i) (Σ (p_i G_i)²/q_i + c) over distributions q.
 
+    Parameters
+    ----------
+    delays, scores : float arrays, shape (n,)
+        As in :func:`runtime_objective`.
+    c : float
+        Non-negative.
+
+    Returns
+    -------
+    q : float array, shape (n,)
+        At least 1e-7, sums to one.
+
+    Notes
+    -----
     At a stationary point q_i = p_i G_i / √(y τ_i + ν), where y is the ratio of the second factor to
     the first, and ν normalises q.  The objective is minimised along this curve by a grid search
-    over y. The authors' code runs SQP from the uniform distribution instead. The arguments are
-    those of :func:`runtime_objective`.
+    over y.  The authors' code runs SQP from the uniform distribution instead.
 
-    References: Luo et al. 2022, problem P3 with constants as in their public code.
+    References
+    ----------
+    Luo et al. 2022, problem P3 with constants as in their public code.
     """
     scores = _nonzero(scores)
     tau, a = delays / delays.mean(), scores / scores.sum()
@@ -86,7 +111,7 @@ def approximately_optimal(
     solver: str = "slsqp",
     jacobian: str = "exact",
 ) -> Array:
-    """Minimise E[max_{i∈S} τ_i] (Σ (p_i G_i)²/q_i + c) over distributions q of k draws, q_i ≥ 1e-7.
+    """Minimise E[max_{i∈S} τ_i] (Σ (p_i G_i)²/q_i + c) over distributions q of k draws.
 
     The equations of Chen et al. 2024 are not public.  This follows their description in
     harshvardhan2025latency: the method builds on Luo et al., minimises an estimated runtime, knows
@@ -95,11 +120,23 @@ def approximately_optimal(
     computes q in every round.  The delay is that of the slowest of the k draws; with Luo et al.'s
     approximation by one draw the two methods would be the same.
 
-    `delays`, `scores`, `c` and `k` are those of :func:`runtime_objective`. `iterations`: maximum.
-    `solver`: ``trust-constr`` starts from the uniform distribution, as in Harshvardhan et al. 2025,
-    section 7.1; ``slsqp`` takes the better of two local minima, starting from Luo et al.'s solution
-    and from the uniform distribution. `jacobian`, for ``trust-constr``: the ``exact`` gradient, or
-    ``2-point``, SciPy's default.
+    Parameters
+    ----------
+    delays, scores, c, k
+        As in :func:`runtime_objective`.
+    iterations : int
+        Maximum number of iterations.
+    solver : {"slsqp", "trust-constr"}
+        ``trust-constr`` starts from the uniform distribution, as in Harshvardhan et al. 2025,
+        section 7.1.  ``slsqp`` takes the better of two local minima, starting from Luo et al.'s
+        solution and from the uniform distribution.
+    jacobian : {"exact", "2-point"}
+        For ``trust-constr``: the exact gradient, or finite differences, SciPy's default.
+
+    Returns
+    -------
+    q : float array, shape (n,)
+        At least 1e-7, sums to one.
     """
     scores = _nonzero(scores)
     tau, a = delays / delays.max(), scores / scores.sum()

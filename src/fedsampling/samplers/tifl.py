@@ -29,9 +29,19 @@ from fedsampling.samplers.scheme import (
 
 
 def tiers(seconds: Array, count: int) -> list[Ints]:
-    """Split the clients, sorted by their seconds, into `count` ≤ n tiers of (almost) equal size.
+    """Split the clients, sorted by speed, into tiers of (almost) equal size.
 
-    The fastest tier is the first; ties are broken by the client's index.
+    Parameters
+    ----------
+    seconds : float array, shape (n,)
+        Duration of a round of each client.
+    count : int
+        Number of tiers, at most n.
+
+    Returns
+    -------
+    list of int arrays
+        The clients of each tier, the fastest tier first.  Ties are broken by the client's index.
     """
     return np.array_split(np.argsort(seconds, kind="stable"), count)
 
@@ -39,8 +49,15 @@ def tiers(seconds: Array, count: int) -> list[Ints]:
 def tier_losses(losses: Array, samples: Ints, tiers: list[Ints]) -> Array:
     """Average the clients' losses within each tier, weighted by their numbers of samples.
 
-    `losses`, shape (runs, n): NaN for clients that are not available. Returns shape (runs, tiers):
-    zero for a tier without available clients.
+    Parameters
+    ----------
+    losses : float array, shape (runs, n)
+        NaN for clients that are not available.
+
+    Returns
+    -------
+    float array, shape (runs, tiers)
+        Zero for a tier without available clients.
     """
     unavailable = np.isnan(losses)
     weight, value = np.where(unavailable, 0.0, samples), np.where(unavailable, 0.0, losses)
@@ -56,7 +73,9 @@ def rank_odds(losses: Array, usable: Bools) -> Array:
     Of n usable tiers, sorted by decreasing loss, the i-th gets (n − i)/D with D = n (n − 1)/2, so
     the tier with the least loss gets zero.  A single usable tier gets one.
 
-    References: ChangeProbs in Algorithm 2.
+    References
+    ----------
+    ChangeProbs in Algorithm 2.
     """
     order = np.argsort(-losses, kind="stable")
     order = order[usable[order]]
@@ -220,14 +239,28 @@ def before_deadline(
 ) -> Ints:
     """Select clients greedily: always the client that extends the round least.
 
-    `download`, shape (n,): seconds until a client has received the model.  The server broadcasts
-    it, so that T^d_S is the largest value of the selected clients. `update`, shape (n,): t^UD,
-    seconds of local training, which runs on all clients in parallel. `upload`, shape (n,): t^UL,
-    seconds of sending the update; uploads follow one another. `deadline`: T_round, in seconds.
-    `overhead`: T_cs + T_agg, seconds for selection and aggregation. Returns the clients in the
-    order of uploads; a client that does not fit is skipped.
+    Parameters
+    ----------
+    download : float array, shape (n,)
+        Seconds until a client has received the model.  The server broadcasts it, so that T^d_S is
+        the largest value of the selected clients.
+    update : float array, shape (n,)
+        t^UD: seconds of local training, which runs on all clients in parallel.
+    upload : float array, shape (n,)
+        t^UL: seconds of sending the update; uploads follow one another.
+    deadline : float
+        T_round, in seconds.
+    overhead : float
+        T_cs + T_agg: seconds for selection and aggregation.
 
-    References: Algorithm 3.
+    Returns
+    -------
+    int array, shape (selected,)
+        In the order of uploads.  A client that does not fit is skipped.
+
+    References
+    ----------
+    Algorithm 3.
     """
     remaining = np.arange(len(update))
     chosen: list[int] = []

@@ -27,12 +27,27 @@ MIN_RELATIVE_SCORE = 1e-2  # of the mean; a score of zero would exclude a client
 
 
 def redistributed(probability: Array, scores: Array) -> Array:
-    """Redistribute the participants' probability in proportion to their scores, both of shape (k,).
+    """Redistribute the participants' probability in proportion to their scores.
 
-    Scores below a hundredth of their mean are raised to it.  Neither paper specifies a floor.  If
-    all scores are zero or one is not finite, the probabilities stay as they are.
+    Parameters
+    ----------
+    probability : float array, shape (participants,)
+        Current probabilities.
+    scores : float array, shape (participants,)
+        If all scores are zero or one is not finite, the probabilities stay as they are.
 
-    References: Rizk et al. 2022, equation (52), :func:`fedsampling.samplers.importance.reassign`.
+    Returns
+    -------
+    float array, shape (participants,)
+        Has the same sum as `probability`.
+
+    Notes
+    -----
+    Scores below a hundredth of their mean are raised to it.  Neither paper specifies a floor.
+
+    References
+    ----------
+    Rizk et al. 2022, equation (52), :func:`fedsampling.samplers.importance.reassign`.
     """
     if not np.isfinite(scores).all():
         return probability
@@ -42,8 +57,16 @@ def redistributed(probability: Array, scores: Array) -> Array:
 def diversities(updates: NDArray[np.floating], beta: float) -> Array:
     """Compute (1 − β) ‖g_i‖ + β ‖g_i − ḡ‖, where ḡ is the mean of the participants' gradients.
 
-    `updates`, shape (participants, d): gradients g_i of distinct clients. `beta`: β in [0, 1]; 1
-    gives DELTA's diversity, 0 the gradient norm of FedIS.
+    Parameters
+    ----------
+    updates : float array, shape (participants, d)
+        Gradients g_i of distinct clients.
+    beta : float
+        β in [0, 1]; 1 gives DELTA's diversity, 0 the gradient norm of FedIS.
+
+    Returns
+    -------
+    float array, shape (participants,)
     """
     g = np.asarray(updates, np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
