@@ -17,7 +17,7 @@ from pydantic import Field, field_validator, model_validator
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256
-from fedsampling.base.records import Positive, Range, Strict
+from fedsampling.base.records import Positive, Range, Strict, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.clients import mesh
 from fedsampling.clients.delays import DelayModel, Delays
@@ -186,10 +186,9 @@ class Selection(Simulation, name="selection"):
     iterations: list[Annotated[int, Field(ge=0)]] = Field(
         [0, 3, 10, 30, 100, 300, 1000], description="of trust-constr, in the study of the solver"
     )
-    approx_opt: Literal["slsqp", "trust-constr"] = Field(
+    approx_opt: Literal["slsqp", "trust-constr"] = hashed_if_set(
         "slsqp",
         description="solver of ApproxOptSampling, in the study of the overhead",
-        exclude_if=lambda solver: solver == "slsqp",  # keeps the hashes of runs without it
     )
     draws: Positive = Field(description="instances of a seed")
     sampler: StudyName

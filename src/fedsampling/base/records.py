@@ -244,13 +244,11 @@ Range = Annotated[tuple[Variance, Variance], InOrder]
 Counts = Annotated[tuple[Positive, Positive], InOrder]
 
 
-def added_field(default: Any, description: str, **limits: Any) -> Any:
-    """Return a field whose default is not part of a run's hash; earlier runs keep their hashes."""
-
-    def is_default(value: Any) -> bool:
-        return bool(value == default)
-
-    return Field(default, description=description, exclude_if=is_default, **limits)
+def hashed_if_set(default: Any, description: str, **limits: Any) -> Any:
+    """Return a field of settings whose default is not part of hashes, as older runs lack it."""
+    return Field(
+        default, description=description, exclude_if=lambda value: value == default, **limits
+    )
 
 
 class Strict(BaseModel):
@@ -272,13 +270,6 @@ def check(model: type[Record], data: dict[str, Any], origin: str) -> Record:
         return model.model_validate(data)
     except ValidationError as error:
         raise as_input_error(error, model, data, origin) from None
-
-
-def hashed_if_set(default: Any, description: str, **limits: Any) -> Any:
-    """Return a field of settings whose default is not part of hashes, as older runs lack it."""
-    return Field(
-        default, description=description, exclude_if=lambda value: value == default, **limits
-    )
 
 
 def distinct(values: list[Any]) -> list[Any]:

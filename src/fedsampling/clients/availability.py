@@ -31,7 +31,7 @@ from pydantic import Field, model_validator
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
 from fedsampling.base.families import Named
-from fedsampling.base.records import InOrder, Part, Positive, Variance
+from fedsampling.base.records import InOrder, Part, Positive, Variance, hashed_if_set
 from fedsampling.base.streams import uniforms
 from fedsampling.data.user_files import ClientsTable
 
@@ -87,11 +87,10 @@ class Bernoulli(Availability, name="bernoulli"):
     rate: Annotated[tuple[Part, Part], InOrder] = Field(
         (0.5, 0.5), description="range of a client's share of rounds, drawn uniformly"
     )
-    by: Literal["random", "label"] = Field(
+    by: Literal["random", "label"] = hashed_if_set(
         "random",
         description="label: the share rises evenly with the number of a client's most frequent "
         "label, so that absences bias the data",
-        exclude_if=lambda by: by == "random",  # keeps the hashes of runs that do not name it
     )
 
     _labels: Ints | None = None

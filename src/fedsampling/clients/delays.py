@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, naming
 from fedsampling.base.families import Named
-from fedsampling.base.records import Positive, Range, Variance
+from fedsampling.base.records import Positive, Range, Variance, hashed_if_set
 from fedsampling.base.streams import stream, uniforms
 from fedsampling.data.user_files import ClientsTable
 
@@ -168,30 +168,26 @@ class Synthetic(DelayModel, name="synthetic"):
     ``order`` are ours: delays that vary around each client's mean, and large clients that are slow.
     """
 
-    clients: Positive | None = Field(
+    clients: Positive | None = hashed_if_set(
         None,
         description="null: those of the training problem",
-        exclude_if=lambda clients: clients is None,  # keeps the hashes of training runs
     )
-    model_bytes: Variance | None = Field(
+    model_bytes: Variance | None = hashed_if_set(
         None,
         description="MS; null: four bytes for each parameter of the model that is trained",
-        exclude_if=lambda model_bytes: model_bytes is None,
     )
     speed: Range = Field((200e3, 5e6), description="range of c_i, bytes per second")
     computation: Range = Field((15.0, 100.0), description="range of τ_i,comp, seconds")
     per_round: bool = Field(False, description="draw the computation in each round")
-    spread: float = Field(
+    spread: float = hashed_if_set(
         0.0,
         ge=0,
         le=3,
         description="standard deviation, over rounds, of the logarithm of a client's seconds",
-        exclude_if=lambda spread: spread == 0,
     )
-    order: Literal["random", "samples"] = Field(
+    order: Literal["random", "samples"] = hashed_if_set(
         "random",
         description="samples: the more samples a client has, the slower it is",
-        exclude_if=lambda order: order == "random",
     )
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from fedsampling.base.errors import described, nearest
 from fedsampling.base.families import Named
 from fedsampling.base.files import sha256, verified_digest
-from fedsampling.base.records import Positive, added_field
+from fedsampling.base.records import Positive, hashed_if_set
 
 if TYPE_CHECKING:
     from fedsampling.learning.models.network import Network
@@ -49,7 +49,7 @@ class ModelFile(Model, name="file", code=f"{CODE}.own"):
 
     name: str = Field(description="the class, or the function that makes the module, in the file")
     file: str = Field(description="Python file, from the working folder")
-    loss: str | None = added_field(
+    loss: str | None = hashed_if_set(
         None,
         "a function in the file, loss(outputs, targets), one number per sample; null: cross "
         "entropy, or half the squared error for regression",

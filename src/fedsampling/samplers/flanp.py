@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import Positive, Variance
+from fedsampling.base.records import Positive, Variance, hashed_if_set
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
 
@@ -91,10 +91,9 @@ class Flanp(Scheme, name="flanp"):
     accuracy: Variance = Field(
         0.1, description="squared gradient norm that ends the first stage, relative to the start"
     )
-    constant: Variance | None = Field(
+    constant: Variance | None = hashed_if_set(
         None,
         description="2 μ c in the rule 2 μ V_ns = 2 μ c/(n s)",
-        exclude_if=lambda constant: constant is None,  # keeps the hashes of runs with other rules
     )
     rounds: Positive = Field(20, description="length of a stage if ``stop`` is rounds")
 

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.records import Positive, Share
+from fedsampling.base.records import Positive, Share, hashed_if_set
 from fedsampling.base.streams import Draws
 from fedsampling.samplers import numerics
 from fedsampling.samplers.numerics import expected_delay, expected_delay_gradient
@@ -456,11 +456,10 @@ class DelayHetSampling(DelayHet, name="delayhet_sampling"):
     k: Positive = Field(1, description="draws in the objective; the paper uses 1 for any m")
     iterations: Annotated[int, Field(ge=0)] = Field(1000, description="maximum for the solver")
     start: Literal["uniform", "fast"] = Field("uniform", description="equal, or as 1/τ_i")
-    bound: Literal["everywhere", "start"] = Field(
+    bound: Literal["everywhere", "start"] = hashed_if_set(
         "everywhere",
         description="where B_p < 1 is enforced in addition to Assumption 3: for every "
         "distribution, which also bounds the entries of B, or where the solver starts",
-        exclude_if=lambda bound: bound == "everywhere",  # keeps the hashes of runs without it
     )
     jacobian: Literal["2-point", "exact"] = Field("2-point", description="for trust-constr")
     duplicates: Duplicates = "independently"

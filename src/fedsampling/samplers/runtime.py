@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.records import NotNegative, Positive
+from fedsampling.base.records import NotNegative, Positive, hashed_if_set
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.numerics import descend, expected_delay, expected_delay_gradient
 from fedsampling.samplers.scheme import (
@@ -222,15 +222,13 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
     """
 
     c: NotNegative = Field(1.0, description="constant of the runtime, in units of (Σ p_i G_i)²")
-    solver: Literal["slsqp", "trust-constr"] = Field(
+    solver: Literal["slsqp", "trust-constr"] = hashed_if_set(
         "slsqp",
         description="from two starts, or from the uniform one as in harshvardhan2025latency",
-        exclude_if=lambda solver: solver == "slsqp",  # keeps the hashes of earlier runs
     )
-    solver_iterations: Positive = Field(
+    solver_iterations: Positive = hashed_if_set(
         TRUST_CONSTR_ITERATIONS,
         description="maximum for trust-constr",
-        exclude_if=lambda iterations: iterations == TRUST_CONSTR_ITERATIONS,
     )
     candidates: Candidates = None
 

@@ -17,7 +17,7 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.files import sha256_by_name
-from fedsampling.base.records import Part, added_field
+from fedsampling.base.records import Part, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, Importance, Samples
 from fedsampling.data.partitions.partition import Partition
@@ -106,7 +106,7 @@ class PooledData(PublishedData):
 class Images(PooledData):
     """Labelled samples, most of them images, that a partition distributes over clients."""
 
-    fraction: Part = added_field(1.0, "of all images, training and test")
+    fraction: Part = hashed_if_set(1.0, "of all images, training and test")
     partition: Partition
 
     @property

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.base.errors import InputError, naming, nearest
-from fedsampling.base.records import Share, added_field
+from fedsampling.base.records import Share, hashed_if_set
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
@@ -40,16 +40,16 @@ class Files(PublishedData, name="files"):
     test_share: Share = Field(
         TEST_SHARE, description="of each client's samples, where the file has no test samples"
     )
-    test: str | None = added_field(None, "column that marks test samples, in a table; null: none")
-    encode: Encode | None = added_field(
+    test: str | None = hashed_if_set(None, "column that marks test samples, in a table; null: none")
+    encode: Encode | None = hashed_if_set(
         None,
         "encodes text and missing values in a table and standardises numbers, by statistics of all "
         "training samples or of each client's; null: neither",
     )
-    client_info: str | None = added_field(
+    client_info: str | None = hashed_if_set(
         None, "table with a row for each client, .csv or .parquet; null: none"
     )
-    info_content: str = added_field("", "SHA-256 of client_info; computed if empty")
+    info_content: str = hashed_if_set("", "SHA-256 of client_info; computed if empty")
 
     @model_validator(mode="before")
     @classmethod

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.files import sha256_by_name
-from fedsampling.base.records import Part, Positive, Variance, added_field
+from fedsampling.base.records import Part, Positive, Variance, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData, vectors
 from fedsampling.data.federated import FederatedDataset, Samples, gather, passed_checks, starts
@@ -65,7 +65,7 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
     smallest: Positive = Field(description="smallest N_k")
     largest: Positive = Field(description="largest N_k")
     alpha: Variance | None = Field(description="Dirichlet label skew; null: IID")
-    positives: Part | None = added_field(
+    positives: Part | None = hashed_if_set(
         None, "share of positives in training: repeats them and omits negatives"
     )
 

@@ -24,7 +24,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256
-from fedsampling.base.records import Part, Positive, Share, added_field
+from fedsampling.base.records import Part, Positive, Share, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PublishedData, play_like
 from fedsampling.data.federated import (
@@ -179,8 +179,8 @@ class Shakespeare(PublishedData, name="shakespeare"):
     fraction: Part = Field(1.0, description="fraction of all samples")
     min_samples: Positive = Field(1, description="minimum samples of a role, training and test")
     train: Share = Field(0.8, description="share of a role's samples for training")
-    every: Positive = added_field(1, "use every n-th sample of a role; 1: all")
-    length: Positive = added_field(
+    every: Positive = hashed_if_set(1, "use every n-th sample of a role; 1: all")
+    length: Positive = hashed_if_set(
         LENGTH, "characters before the predicted one that a sample keeps", le=LENGTH
     )
     vocabulary: Literal["printable", "leaf"] = "printable"

@@ -26,7 +26,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import Positive, Variance, added_field
+from fedsampling.base.records import Positive, Variance, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import (
     SMALLER,
@@ -52,7 +52,7 @@ class ByDigit(LabelPartition, name="by_digit"):
 
     clients_per_label: Positive = 10
     variant: Variant = Field("text", description="as in the paper, or as in the authors' code")
-    order: Literal["label", "shuffled"] = added_field(
+    order: Literal["label", "shuffled"] = hashed_if_set(
         "label", "numbering of the clients; samplers may break ties by number"
     )
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
-from fedsampling.base.records import Positive, added_field
+from fedsampling.base.records import Positive, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import (
     FederatedDataset,
@@ -120,7 +120,7 @@ class ByWriter(Partition, name="by_writer"):
     unbalance: Number | None = Field(
         None, description="imbalance, as in chen2022optimal's datasets; null: unchanged"
     )
-    clients: Positive | None = added_field(None, "number of writers, drawn at random; null: all")
+    clients: Positive | None = hashed_if_set(None, "number of writers, drawn at random; null: all")
 
     def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Make each writer a client; all share the test samples."""

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.records import NotNegative, Part, Positive, Strict, Variance, added_field
+from fedsampling.base.records import NotNegative, Part, Positive, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import Draws, uniforms
 from fedsampling.samplers.scheme import Slots
 
@@ -71,10 +71,12 @@ class LocalWork(Strict):
     prox: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         0.0, description="μ of FedProx"
     )
-    momentum: Annotated[float, Field(ge=0, lt=1)] = added_field(0.0, "momentum of the client's SGD")
-    weight_decay: NotNegative = added_field(0.0, "λ of L2 regularisation")
-    clip: Variance | None = added_field(None, "largest norm of a gradient; null: no limit")
-    schedule: Schedule | None = added_field(
+    momentum: Annotated[float, Field(ge=0, lt=1)] = hashed_if_set(
+        0.0, "momentum of the client's SGD"
+    )
+    weight_decay: NotNegative = hashed_if_set(0.0, "λ of L2 regularisation")
+    clip: Variance | None = hashed_if_set(None, "largest norm of a gradient; null: no limit")
+    schedule: Schedule | None = hashed_if_set(
         None, "factor on the learning rate, in addition to decay"
     )
 

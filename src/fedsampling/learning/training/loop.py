@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import Positive, Strict, Variance, added_field
+from fedsampling.base.records import Positive, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
@@ -207,7 +207,7 @@ class Until(Strict):
     target: Variance | None = Field(None, description="accuracy to reach, or loss to fall to")
     in_a_row: Positive = Field(3, description="measurements that meet the target")
     seconds: Variance | None = Field(None, description="that the clock passes")
-    rounds: Positive | None = added_field(None, "number of rounds that are played in any case")
+    rounds: Positive | None = hashed_if_set(None, "number of rounds that are played in any case")
 
     def end(self, moment: Moment) -> bool:
         """End the runs that meet the condition, as a callback of the training loop."""
