@@ -35,7 +35,7 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.observing import observations_for
-from fedsampling.samplers.checking.validation import Validator
+from fedsampling.samplers.checking.validation import Checked
 from fedsampling.samplers.scheme import Setup, scheme
 
 M, SAMPLES, FEATURES, CLASSES, ROUNDS, LIMIT_S = 100, 4, 8, 2, 9, 300
@@ -82,7 +82,9 @@ def one(name: str, clients: int) -> None:
         sampler = scheme(name, **SAMPLERS[name])
         if "delays" in sampler.needs:
             learner.delays = Delays(rng.lognormal(size=clients))
-        learner.observations = observations_for(sampler, learner, SAMPLES, rng)
+        learner.observations = observations_for(
+            sampler, learner, SAMPLES, rng, "float64", "participants"
+        )
         setup = Setup(
             learner.n_samples,
             learner.p,
@@ -93,13 +95,13 @@ def one(name: str, clients: int) -> None:
         sampler = sampler.prepared(setup)
         theta = learner.start(np.array([0]))
         started = process_time() - begin
-        validator, before, spent = Validator(sampler, 1), peak(), {"sampler": 0.0}
+        checked, before, spent = Checked(sampler, 1), peak(), {"sampler": 0.0}
         for method in ("select", "weigh"):
             clocked(sampler, method, spent)
         rounds, own = [], []
         for t in range(ROUNDS + 2):
             begin, spent["sampler"] = process_time(), 0.0
-            theta, _ = play_round(learner, sampler, theta, Draws(np.array([0]), t), validator)
+            theta, _ = play_round(learner, checked, theta, Draws(np.array([0]), t))
             rounds.append(1e3 * (process_time() - begin))
             own.append(1e3 * spent["sampler"])
         added = (peak() - before) / 1e6

@@ -114,7 +114,7 @@ def time_loop(settings: Federated) -> tuple[float, np.ndarray]:
     times = []
     for _ in range(TIMES):
         begin = perf_counter()
-        if settings.sampler.name == "uniform":
+        if settings.sampler.named == "uniform":
             w = [rizk_loop.fedavg(*common, given, ROUNDS_LOOP) for given in numbers]
         else:
             rule = settings.sampler.probabilities
@@ -130,16 +130,15 @@ def time_stack(settings: Federated) -> tuple[float, np.ndarray]:
     learner, optimum = parts(settings)
     w = []
 
-    def keep(theta, _):
-        w.append(theta)
-        return {}
+    def keep(moment):
+        w.append(moment.theta)
 
     times = []
     for rounds in [ROUNDS_LOOP, *[ROUNDS_STACK] * TIMES]:
         sampler = build_sampler(settings.sampler, learner, REPETITIONS, optimum)
         begin = perf_counter()
-        measures = [(1, keep)] if rounds == ROUNDS_LOOP else []
-        train(learner, sampler, range(REPETITIONS), rounds, measures)
+        callbacks = [keep] if rounds == ROUNDS_LOOP else []
+        train(learner, sampler, range(REPETITIONS), rounds, callbacks)
         times.append((perf_counter() - begin) / rounds * 1e3)
     return median(times[1:]), np.stack(w)
 
@@ -154,7 +153,7 @@ def parts(settings):
 def draw(settings, learner, seed):
     """Look up the package's own random numbers as ``numbers(iteration, agent or None)``."""
     K, E, B = len(learner.E), learner.E.max(), learner.B.max()
-    fedavg = settings.sampler.name == "uniform"
+    fedavg = settings.sampler.named == "uniform"
     rows = (E, B) if fedavg else (E,)
     rounds = np.arange(ROUNDS_LOOP)
     if fedavg:

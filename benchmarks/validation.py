@@ -6,6 +6,7 @@ Prints the share of validation in a round, measured within one process.
 """
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.learning.training.convex import ConvexWork
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
-from fedsampling.samplers.checking.validation import Validator
-from fedsampling.samplers.scheme import Scheme, Slots, View
+from fedsampling.samplers.checking.validation import Checked
+from fedsampling.samplers.scheme import Scheme, View
 
 ROUNDS = 20
 
@@ -37,12 +38,12 @@ class Game:
 
     def rounds(self) -> Callable[[], object]:
         """Return a function that runs `ROUNDS` rounds."""
-        start = self.learner.start(self.seeds)
+        start, checked = self.learner.start(self.seeds), Checked(self.sampler, len(self.seeds))
 
         def play() -> None:
             theta = start
             for t in range(ROUNDS):
-                theta, _ = play_round(self.learner, self.sampler, theta, Draws(self.seeds, t))
+                theta, _ = play_round(self.learner, checked, theta, Draws(self.seeds, t))
 
         return play
 
@@ -50,16 +51,19 @@ class Game:
         """Return a function that validates one answer `ROUNDS` times."""
         sampler, seeds, rng = self.sampler, self.seeds, Draws(self.seeds, 0)
         view = View(self.learner.n_samples, self.learner.p, 0, len(seeds))
-        slots: Slots = sampler.select(view, rng)
+        slots = sampler.select(view, rng)
         omega = sampler.weigh(slots, view, rng)
-        validator = Validator(sampler, len(seeds))
+        answers = copy(sampler)  # answers the same in every round, in no time
+        object.__setattr__(answers, "select", lambda *_: slots)
+        object.__setattr__(answers, "weigh", lambda *_: omega)
+        checked = Checked(answers, len(seeds))
         costs = {name: np.zeros(len(seeds)) for name in map(str, range(10))}
 
         def validate() -> None:
             for _ in range(ROUNDS):
-                validator.checked_weights(omega, validator.checked_slots(slots, view), view)
+                checked.weigh(checked.select(view, rng), view, rng)
                 for name, cost in costs.items():
-                    validator.check_per_run(name, cost, view)
+                    checked.per_run(name, cost, view)
 
         return validate
 

@@ -73,6 +73,19 @@ def test_no_modules_import_each_other_in_a_circle():
     assert len(list(TopologicalSorter(below).static_order())) == len(modules)
 
 
+def test_benchmarks_import_names_that_exist():
+    """No target runs the benchmarks, so a moved name would go unnoticed."""
+    lines = {
+        ast.unparse(node)
+        for path in (ROOT / "benchmarks").glob("*.py")
+        for node in nodes_of(path)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedsampling.")
+    }
+    assert len(lines) > 20
+    for line in sorted(lines):
+        exec(line, {})
+
+
 def test_no_variable_is_named_after_how_its_value_was_obtained():
     vague = {"found", "given", "told", "made", "own", "here", "there", "asked"}
     names = {
