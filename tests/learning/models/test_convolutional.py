@@ -1,4 +1,3 @@
-from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -118,12 +117,13 @@ def test_plain_networks_agree_with_torch(agree, name):
 
 @pytest.fixture(scope="module")
 def torchvision_resnet18():
-    # A torchvision built for another torch lacks its operators, of which only the names are needed.
-    arguments = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-    for name in ("nms", "qnms"):
-        with suppress(RuntimeError):  # it has them
+    try:
+        from torchvision.models import resnet18
+    except RuntimeError:  # built for another torch, it lacks its operators; their names are enough
+        arguments = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+        for name in ("nms", "qnms"):
             torch.library.define(f"torchvision::{name}", arguments)
-    from torchvision.models import resnet18
+        from torchvision.models import resnet18
 
     def make(norm):
         layer = {"batch": None, "group": lambda width: nn.GroupNorm(32, width)}[norm]
