@@ -79,6 +79,19 @@ def test_equivalence_holds_by_tests_of_5_percent_and_fails_by_corrected_interval
     assert judged(1).verdict == "not run"
 
 
+def test_all_intervals_of_an_equivalence_have_the_method_for_the_fewest_seeds():
+    """Student's intervals are symmetric; the bootstrap's of skewed numbers are not."""
+    skewed = np.exp(np.arange(20) / 5)
+    few = (np.array([-1, -1, 0, 1, 1]), np.zeros(5))
+
+    def asymmetry(**pairs):
+        row = equivalence({"many": (skewed, np.zeros(20)), **pairs}, 1, "loss", difference).drawn[0]
+        return abs(row.low + row.high - 2 * row.value)
+
+    assert asymmetry() > 0.1
+    assert asymmetry(few=few) < 1e-9
+
+
 def test_an_order_is_reproduced_if_every_gap_lies_above_the_bound():
     gaps = {"a": Estimate(2, 1.5, 2.5, 5), "b": Estimate(1, 0.4, 1.6, 5)}
     finding = ordering(gaps, 0.3, "loss", {"reproduced": "All do."})

@@ -94,7 +94,11 @@ decibels = Contrast(lambda first, second: 10 * (np.log10(first) - np.log10(secon
 
 
 def compare(
-    first: ArrayLike, second: ArrayLike, contrast: Contrast, level: float = LEVEL
+    first: ArrayLike,
+    second: ArrayLike,
+    contrast: Contrast,
+    level: float = LEVEL,
+    fewest: int | None = None,
 ) -> Estimate:
     """Contrast two samplers over the same seeds, with a paired interval.
 
@@ -110,6 +114,9 @@ def compare(
         :data:`difference`, :data:`ratio` or :data:`decibels`.
     level : float
         Coverage; 0.9 for an equivalence test at 5 %.
+    fewest : int, optional
+        Smallest number of seeds among the comparisons that decide together: it chooses the method
+        of all of them.
 
     Returns
     -------
@@ -120,7 +127,7 @@ def compare(
     ----------
     Tukey: Bias and confidence in not-quite large samples. Ann. Math. Statist. 1958 (jackknife).
     """
-    return _comparison(first, second, contrast)(level)
+    return _comparison(first, second, contrast, fewest)(level)
 
 
 def _comparison(

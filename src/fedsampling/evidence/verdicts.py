@@ -244,16 +244,21 @@ def equivalence(
 
     `pairs` has the numbers of both per seed; the margin is on the scale of `contrast`. A pair holds
     and fails as in :func:`close`. For k pairs, intervals that fail have the level 1 − 5 %/k
-    (Bonferroni). Tests that hold are not corrected, because a claim needs all of them.
+    (Bonferroni). Tests that hold are not corrected, because a claim needs all of them. All
+    intervals have one method, the one for the fewest seeds.
     """
+    fewest = min((np.size(first) for first, _ in pairs.values()), default=None)
     wide, narrow = 1 - (1 - LEVEL) / max(len(pairs), 1), 1 - 2 * (1 - LEVEL)
     parts = {
         name: close(
-            compare(*pair, contrast, wide), compare(*pair, contrast, narrow), contrast.equal, margin
+            compare(*pair, contrast, wide, fewest),
+            compare(*pair, contrast, narrow, fewest),
+            contrast.equal,
+            margin,
         )
         for name, pair in pairs.items()
     }
-    estimates = {name: compare(*pair, contrast, level) for name, pair in pairs.items()}
+    estimates = {name: compare(*pair, contrast, level, fewest) for name, pair in pairs.items()}
     return verdict(
         parts,
         f"{quantity}: {show_estimates(estimates)}",
