@@ -82,9 +82,7 @@ def one(name: str, clients: int) -> None:
         sampler = scheme(name, **SAMPLERS[name])
         if "delays" in sampler.needs:
             learner.delays = Delays(rng.lognormal(size=clients))
-        learner.observations = observations_for(
-            sampler, learner, SAMPLES, rng, "float64", "participants"
-        )
+        learner.observations = observations_for(sampler, learner, SAMPLES, rng)
         setup = Setup(
             learner.n_samples,
             learner.p,

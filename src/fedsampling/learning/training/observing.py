@@ -283,8 +283,8 @@ def observations_for(
     learner: NetworkLearner,
     batch: int,
     rng: np.random.Generator,
-    cutoff: Precision,
-    renewal: Renewal,
+    cutoff: Precision = "float64",
+    renewal: Renewal = "participants",
 ) -> dict[str, Observation]:
     """Create the observations that a sampler needs; see :class:`Heterogeneity` for the settings."""
     kinds: dict[str, Callable[..., Observation]] = {**OBSERVATIONS}
