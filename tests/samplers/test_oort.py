@@ -75,6 +75,15 @@ def test_each_round_takes_m_different_clients_and_explores_at_its_rate():
             explored[run] |= clients
 
 
+def test_fedscales_rate_decays_from_the_first_round_on():
+    """ε = explore · decay^(rounds so far + 1): 1/8 of 4 clients are none in the second round."""
+    sampler = OortFedScale(m=4, explore=0.5, decay=0.5, explore_least=0.0)
+    _, (first, second) = play(sampler, 2, lambda t, who: 1.0 + who)
+    for run in range(4):
+        explored = first.client[first.run == run]
+        assert set(second.client[second.run == run]) == set(explored)
+
+
 def test_unexplored_clients_are_drawn_by_speed():
     _, (slots,) = play(Oort(m=1), 1, lambda t, who: 1.0 + who, n=3, runs=20_000)
     share = np.bincount(slots.client, minlength=3) / 20_000
