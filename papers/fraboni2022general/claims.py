@@ -216,7 +216,7 @@ def margins(p: Array, m: int) -> Margins:
 def sigma_boundary(n: int, m: int) -> float:
     """Return the Σ p_i² up to which Σ_U ≤ Σ_MD, eqs. (13) and (127).
 
-    (127) and (129) print Σ_MD ≤ Σ_U and γ_MD ≤ γ_U; by (126) and (128) it is the other way round.
+    (127) and (129) print Σ_MD ≤ Σ_U and γ_MD ≤ γ_U; (126) and (128) imply the reverse.
     """
     return 1 / (n - m + 1)
 

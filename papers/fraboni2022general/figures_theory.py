@@ -84,7 +84,7 @@ def corollary1(summaries: Summaries, paper: Paper) -> Artefact:
             "The condition on γ alone, Σ p_i² ≤ (n − 1)/(n (n − m)), is implied by that on Σ; "
             "between the two lines Uniform sampling has the smaller γ and the larger Σ.",
             "Equations (127) and (129) print Σ_MD ≤ Σ_U and γ_MD ≤ γ_U; by (126) and (128) the "
-            "inequalities are the other way round, as Corollary 1 states them.",
+            "inequalities are reversed, as Corollary 1 states them.",
         ),
     )
 

@@ -210,7 +210,7 @@ def c24(
     case: str = "quadratic",
     approx_opt: str = "approx_opt",
 ) -> Finding:
-    """Judge the order of the overheads, and the ratio of ApproxOptSampling's to all others.
+    """Judge whether ApproxOptSampling's overhead exceeds all others, and by what factor.
 
     `case`: the problem. `approx_opt`: the metric of ApproxOptSampling's seconds.
     """

@@ -354,7 +354,7 @@ def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
 
 @lru_cache
 def operations_per_second(batch: Batch, slots: int, device: str) -> float:
-    """Measure local steps of up to `slots` stacked slots; CPU time excludes other processes."""
+    """Measure the operations per CPU second of local steps, with up to `slots` stacked slots."""
     import torch
 
     from fedsampling.learning.models.network import precise

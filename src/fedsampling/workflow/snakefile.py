@@ -41,7 +41,7 @@ def check_file(path: Path) -> None:
 
 @printing_errors()
 def open_project(config: Mapping[str, Any], settings: Any) -> Project:
-    """Return the project of Snakemake's configuration.
+    """Open the project that Snakemake's configuration describes.
 
     `settings` is the part from the command line: ``--configfile`` and ``--config``.
     """

@@ -78,7 +78,7 @@ class PooledData(PublishedData):
     """Datasets whose samples are the same for every seed."""
 
     def samples(self, source: str, cache: Path, mirror: str | None) -> Samples:
-        """Read or generate all samples, once for all seeds of a job."""
+        """Return all samples, which are read or generated once per process."""
         return _samples(type(self), source, cache, mirror)
 
     @classmethod

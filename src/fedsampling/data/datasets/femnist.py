@@ -273,7 +273,7 @@ PART_WRITERS, PART_IMAGES, PART_TESTS, PART_DIGITS = 255, 42_002, 4_318, 29_577
 
 
 class Femnist255(Images, name="femnist_255"):
-    """FEMNIST's images by 255 of its writers."""
+    """The images of 255 of FEMNIST's writers."""
 
     official: ClassVar[tuple[str, ...]] = (PART,)
     published: ClassVar[int | None] = PART_WRITERS

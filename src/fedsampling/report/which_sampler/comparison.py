@@ -244,7 +244,7 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
 
 
 def _optional(folder: Path, artefact: str) -> pd.DataFrame:
-    """Read an artefact's data; an empty table if it was not drawn, or is empty."""
+    """Read an artefact's data; the table is empty if nothing was drawn."""
     path = folder / artefact / f"{artefact}.csv"
     with suppress(pd.errors.EmptyDataError):
         return pd.read_csv(path) if path.is_file() else pd.DataFrame()
