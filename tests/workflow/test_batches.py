@@ -12,9 +12,14 @@ from fedsampling.base.files import write_record
 from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED, Stopped
 from fedsampling.experiments.config import Config
 from fedsampling.runs import places
-from fedsampling.runs.resources import RuleResources
+from fedsampling.runs.resources import (
+    Measured,
+    RuleResources,
+    measurement_key,
+    save_measurements,
+)
 from fedsampling.workflow import running
-from fedsampling.workflow.plan import MAX_BATCH_JOBS, plan
+from fedsampling.workflow.plan import QUICK_JOBS_PER_PROCESS, plan
 from fedsampling.workflow.project import Project
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -35,8 +40,8 @@ def test_every_job_at_quick_scale_is_in_a_batch_of_its_paper():
     planned = quick_plan()
     assert [job for batch in planned.batches.values() for job in batch] == list(planned.jobs)
     assert {len(batch) for batch in planned.batches.values()} == {
-        MAX_BATCH_JOBS,
-        len(planned.jobs) % MAX_BATCH_JOBS,
+        QUICK_JOBS_PER_PROCESS,
+        len(planned.jobs) % QUICK_JOBS_PER_PROCESS,
     }
     assert list(planned.batches)[:2] == [f"{PAPER}_quick_0", f"{PAPER}_quick_1"]
 
@@ -50,9 +55,15 @@ def test_a_job_with_overrides_has_its_own_process():
     assert "sensitivity" in experiments
 
 
-@pytest.mark.parametrize("scale", ["paper", "reduced"])
-def test_jobs_at_other_scales_do_not_share_a_process(scale):
-    assert quick_plan(data="official", scale=scale).batches == {}
+def test_at_other_scales_only_jobs_of_experiments_that_say_so_share_a_process():
+    few = {"regression": {"jobs_per_process": 4, "seeds": 5, "seed_block": 1}}
+    planned = quick_plan(data="official", scale="paper", overrides={PAPER: few})
+    jobs = planned.jobs_of(PAPER, "regression")
+    assert planned.batches == {
+        f"{PAPER}_regression_{number}": jobs[4 * number : 4 * number + 4]
+        for number in range((len(jobs) + 2) // 4)  # a last job alone is in no batch
+    }
+    assert quick_plan(data="official", scale="paper").batches == {}
 
 
 def test_published_jobs_are_in_no_batch_and_not_computed(tmp_path):
@@ -77,6 +88,17 @@ def test_a_batch_requests_the_largest_needs_of_its_jobs():
         network = any(planned.jobs[job].runs[0].settings["kind"] == "network" for job in names)
         assert request["gpu"] == (1 if network else None)
         assert request["runtime"] >= (241 if network else 6)
+
+
+def test_the_estimates_of_a_batch_add_up(tmp_path):
+    few = {"regression": {"jobs_per_process": 4, "seeds": 5, "seed_block": 1}}
+    planned = quick_plan(data="official", scale="paper", overrides={PAPER: few})
+    name, names = next(iter(planned.batches.items()))
+    jobs = [planned.jobs[job] for job in names]
+    save_measurements({measurement_key(job): Measured(600 / job.steps) for job in jobs}, tmp_path)
+    resources = RuleResources(planned.jobs, planned.batches, planned.config.cluster, tmp_path)
+    minutes = 1 + 10 * planned.config.cluster.margin * len(jobs)
+    assert resources.of(name)["runtime"](None, 1) == minutes
 
 
 def listening(stop):

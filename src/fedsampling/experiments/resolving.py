@@ -165,6 +165,9 @@ class Experiment(Strict):
     samplers: dict[str, dict[str, Any]]
     seeds: Seeds = Field(description="a list, or a number n for 0, …, n − 1")
     seed_block: Positive = Field(1, description="seeds that one job runs together")
+    jobs_per_process: Positive = Field(
+        1, description="short jobs that one process runs in turn, which starts only once"
+    )
     worlds: bool = hashed_if_set(
         False,
         "each seed is its own problem_seed: it draws its own clients, delays and availability, the "

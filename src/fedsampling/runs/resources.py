@@ -183,11 +183,20 @@ class RuleResources:
         if step in OTHER_STEPS:
             return request(OTHER_STEPS[step], self.cluster, attempt)
         names = self.batches.get(step) or [step.format(**wildcards)]
-        needs = [need(self.jobs[name], self._measured, self.cluster) for name in names]
-        # Jobs that share a process take seconds each, so they need no more than the largest.
-        minutes, mem_mb = max(job.minutes for job in needs), max(job.mem_mb for job in needs)
-        largest = Need(minutes, mem_mb, any(job.gpu for job in needs))
-        return request(largest, self.cluster, attempt)
+        jobs = [self.jobs[name] for name in names]
+        needs = [need(job, self._measured, self.cluster) for job in jobs]
+        # Jobs that share a process are short: estimates add up, but a default is enough for all.
+        estimated = [
+            its_need.minutes
+            for job, its_need in zip(jobs, needs, strict=True)
+            if measurement_key(job) in self._measured
+        ]
+        shared = Need(
+            max(sum(estimated), *(its_need.minutes for its_need in needs)),
+            max(its_need.mem_mb for its_need in needs),
+            any(its_need.gpu for its_need in needs),
+        )
+        return request(shared, self.cluster, attempt)
 
     def warn(self) -> None:
         """Print warnings about requests that this cluster would never start."""

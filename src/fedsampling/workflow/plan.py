@@ -26,7 +26,7 @@ from fedsampling.samplers.interface.in_settings import load_file
 PAPERS, RESULTS = Path("papers"), Path("results")
 # Maximum number of quick-scale jobs that share a process.  Starting a process takes two seconds of
 # imports, often more than the job; but larger batches would leave cores idle.
-MAX_BATCH_JOBS = 40
+QUICK_JOBS_PER_PROCESS = 40
 FIGURE_FILES, TABLE_FILES = ("svg", "png", "csv"), ("html", "csv", "tex")
 
 
@@ -68,21 +68,31 @@ class Plan:
 
     @cached_property
     def batches(self) -> dict[str, list[str]]:
-        """Names of the quick-scale jobs that share a process, by a name for their batch.
+        """Names of the jobs that share a process, by a name for their batch."""
+        return {
+            f"{group}_{begin // size}": short[begin : begin + size]
+            for group, short, size in self._short_jobs()
+            for begin in range(0, len(short), size)
+            if len(short) > begin + 1
+        }
 
-        Jobs with overrides may be long and are in no batch.
+    def _short_jobs(self) -> Iterator[tuple[str, list[str], int]]:
+        """Yield jobs that may share a process: a name for them, theirs, and how many may share it.
+
+        At quick scale, those of a paper, without overrides that may make them long.
         """
-        if self.config.scale != "quick":
-            return {}
-        batches = {}
-        for paper in self.papers:
-            changed = self.config.overrides.get(paper, {})
-            small = [name for name in self.jobs_to_run(paper) if name.split("/")[1] not in changed]
-            for begin in range(0, len(small), MAX_BATCH_JOBS):
-                if len(small) > begin + 1:
-                    name = f"{paper}_quick_{begin // MAX_BATCH_JOBS}"
-                    batches[name] = small[begin : begin + MAX_BATCH_JOBS]
-        return batches
+        if self.config.scale == "quick":
+            for paper in self.papers:
+                changed = self.config.overrides.get(paper, {})
+                names = self.jobs_to_run(paper)
+                short = [name for name in names if name.split("/")[1] not in changed]
+                yield f"{paper}_quick", short, QUICK_JOBS_PER_PROCESS
+            return
+        for name, experiment in self.experiments.items() if self.due else ():
+            if (size := experiment["jobs_per_process"]) > 1:
+                paper, _, its_name = name.partition("/")
+                due = [job for job in self.jobs_of(paper, its_name) if job in self.due]
+                yield f"{paper}_{its_name}", due, size
 
     def artefacts(self) -> list[tuple[str, str]]:
         """Return all pairs (paper, artefact)."""
