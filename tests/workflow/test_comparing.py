@@ -13,7 +13,6 @@ from fedsampling.experiments.papers import BENCH, CROSS_MATRIX
 from fedsampling.workflow import comparing
 from fedsampling.workflow.comparing import (
     Comparison,
-    Entry,
     OwnProblem,
     check_entry,
     chosen_steps,
@@ -116,7 +115,7 @@ def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     checked = []
     monkeypatch.setattr(comparing, "check_sampler", checked.append)
     for m in (20, 3):
-        check_entry(Entry("md", {"m": m}), {"name": "md", "m": 5})
+        check_entry({"name": "md", "m": m}, {"m": 5})
     assert [scheme.m for scheme in checked] == [12, 3]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedsampling.base.errors import InputError, naming, nearest
+from fedsampling.base.errors import InputError, check_known, naming
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import (
@@ -165,16 +165,8 @@ def federated(
         tested = owners(clients_test, len(test.y), "clients_test")
         owner_test = places(tested, names, "clients_test")
     content = (*train, *test, *(part for part in (owner, owner_test) if part is not None))
-    samples = Samples(
-        name=name,
-        x=train.x,
-        y=train.y,
-        x_test=test.x,
-        y_test=test.y,
-        classes=classes,
-        writer=owner,
-        inputs={name: sha256_of(*content)},
-    )
+    inputs = {name: sha256_of(*content)}
+    samples = Samples(name, *train, *test, classes, writer=owner, inputs=inputs)
     if assigned is not None:
         _check_fits(assigned, samples, is_regression=classes is None)
         data, names = assigned.share_out(samples, seed, importance), None
@@ -476,6 +468,4 @@ def _from_table(
 
 def _check_options(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:
     valid = {*inspect.signature(federated).parameters} - {"x", "y", *excluded}
-    for key in options:
-        if key not in valid:
-            raise InputError(f"{key}: unknown in {function}; {nearest(key, valid)}")
+    check_known(options, valid, f"{{}}: unknown in {function}")

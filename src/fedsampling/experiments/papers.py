@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from fedsampling.base.errors import InputError, naming, nearest
+from fedsampling.base.errors import InputError, check_known, naming, nearest
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
 
@@ -416,10 +416,7 @@ def defining_modules(folder: Path, files: str, *names: str) -> list[str]:
     modules: dict[str, str] = {}
     for path in sorted(folder.glob(f"{files}*.py")):
         modules |= dict.fromkeys(_names(path), f"papers.{folder.name}.{path.stem}")
-    for name in names:
-        if name not in modules:
-            fix = nearest(name, modules)
-            raise InputError(f"{folder}: no {files}*.py has a function '{name}'; {fix}")
+    check_known(names, modules, f"{folder}: no {files}*.py has a function '{{}}'")
     return sorted({modules[name] for name in names})
 
 

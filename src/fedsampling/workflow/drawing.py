@@ -14,7 +14,7 @@ from typing import Any
 from scipy.special import stdtrit
 from scipy.stats import nct
 
-from fedsampling.base.errors import WARNING, DamagedError, InputError, gathering, nearest
+from fedsampling.base.errors import WARNING, DamagedError, InputError, check_known, gathering
 from fedsampling.base.files import read_record, sha256, write_record
 from fedsampling.evidence import summaries, verdicts
 from fedsampling.evidence.provenance import (
@@ -136,8 +136,7 @@ def render(paper: str, artefact: str, project: Project) -> Path:
     # All summaries of a paper that is not configured must exist.
     configured = paper in project.plan.papers
     spec = project.plan.paper(paper) if configured else load_paper(paper, project.papers)
-    if artefact not in spec.artefacts:
-        raise InputError(f"artefact: '{artefact}' is unknown; {nearest(artefact, spec.artefacts)}")
+    check_known([artefact], spec.artefacts, "artefact: '{}' is unknown")
     loaded = load_summaries(paper, spec.artefacts[artefact].experiments, project.folder)
     return _render(project, spec, artefact, loaded, pdf=True)[-1]
 

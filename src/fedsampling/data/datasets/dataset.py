@@ -224,16 +224,8 @@ def images(
         pixels[:, :_KNOT] = pixels[:, -_KNOT:] = pixels[:, :, :_KNOT] = pixels[:, :, -_KNOT:] = 0
         return pixels
 
-    return Samples(
-        name=name,
-        x=drawn(y, writer),
-        y=y,
-        x_test=drawn(y_test, writer_test),
-        y_test=y_test,
-        classes=classes,
-        writer=writer,
-        writer_test=writer_test,
-    )
+    x, x_test = drawn(y, writer), drawn(y_test, writer_test)
+    return Samples(name, x, y, x_test, y_test, classes, writer, writer_test)
 
 
 def digits_like(rng: np.random.Generator, *, train: int, test: int, writers: int) -> Samples:
