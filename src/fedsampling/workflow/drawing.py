@@ -3,7 +3,7 @@
 import math
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from math import inf, log, nan, sqrt
@@ -307,7 +307,10 @@ def _judged(
             evidence, finding = RunEvidence(), verdicts.unfit(changed(used) or changed(loaded))
     shown = [row.seeds for row in finding.drawn if row.seeds] or [evidence.seeds]
     needs_runs = finding.grade not in ("paper's size", "transfer")
-    open_jobs = [job for key in at_full_size for job in _open_jobs(unfinished.get(key, ()), cases)]
+    open_jobs: list[Job] = []
+    for key in at_full_size:  # all of an experiment if the claim names none of its cases
+        jobs = unfinished.get(key, ())
+        open_jobs += [job for job in jobs if job.case in cases] or jobs
     declared = claim.declared
     return Claim(
         id=name,
@@ -334,12 +337,6 @@ def _judged(
         parts=finding.parts,
         topic=claim.topic,
     )
-
-
-def _open_jobs(unfinished: Sequence[Job], cases: Collection[str]) -> list[Job]:
-    """Return the jobs of a claim's cases; those of all cases if the claim names none of theirs."""
-    selected = [job for job in unfinished if job.case in cases]
-    return selected or [*unfinished]
 
 
 def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:
