@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.errors import InputError, described, nearest
+from fedsampling.base.lazy import pd
 from fedsampling.data.federated import ClientInfo, FederatedDataset
 from fedsampling.data.user_arrays import (
     as_array,
@@ -136,8 +137,6 @@ def standardised(data: FederatedDataset, encoding: Encoding, encode: Encode) -> 
 
 def _known(column: Any, name: Any) -> tuple[NDArray[Any], Bools]:
     """Return the values that are not missing, all of one type, and which ones are missing."""
-    import pandas as pd
-
     series = pd.Series(column)
     is_missing: Bools = series.isna().to_numpy(np.bool_)
     if is_missing.all():

@@ -7,10 +7,10 @@ import re
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.files import write_record, write_text
+from fedsampling.base.lazy import pd
 from fedsampling.experiments.papers import MAX_NAME, load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
@@ -18,10 +18,6 @@ from fedsampling.runs.execute import locate
 from fedsampling.runs.places import INDEX, PUBLISHED, index, published_runs, run_stores
 from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 SCALES = ("paper", "reduced", "quick")  # the largest first
 
@@ -136,8 +132,6 @@ def _describe(readme: Path, files: Mapping[str, Mapping[str, store.Result]], pap
 
 def _table(jobs: list[Job], file: Path) -> "pd.DataFrame":
     """Join the published runs of an experiment's jobs; `file` holds them."""
-    import pandas as pd
-
     tables = []
     for job in jobs:
         for run in job.runs:

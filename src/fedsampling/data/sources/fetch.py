@@ -13,12 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fedsampling import __version__
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.files import replacing, writing
+from fedsampling.base.lazy import requests
 from fedsampling.data.sources.local_files import (
     MAX_UNKNOWN_BYTES,
     PIECE_BYTES,
@@ -35,9 +35,6 @@ from fedsampling.data.sources.local_files import (
     verify,
 )
 from fedsampling.data.sources.sources import Source, editions, no_files
-
-if TYPE_CHECKING:
-    import requests
 
 Received = Callable[[int, int], None]  # bytes, and bytes in total
 
@@ -103,7 +100,6 @@ def download(url: str, part: Path, bound: int, tell: Received, resume: bool) -> 
 
 
 def _attempt(url: str, part: Path, bound: int, tell: Received) -> None:
-    import requests
     import urllib3
 
     offset = part.stat().st_size if part.exists() else 0
@@ -129,8 +125,6 @@ def _attempt(url: str, part: Path, bound: int, tell: Received) -> None:
 
 def _answer(url: str, headers: dict[str, str]) -> "requests.Response":
     """Request a URL in a thread: requests itself never gives up on headers that keep dripping."""
-    import requests
-
     answer: Future[requests.Response] = Future()
 
     def ask() -> None:

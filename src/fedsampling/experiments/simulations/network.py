@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from fedsampling.base import memory
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
+from fedsampling.base.lazy import torch
 from fedsampling.base.records import Positive, Share, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability import Availability
@@ -321,8 +322,6 @@ def build_learner(
     network: "StackedNetwork | None" = None,
 ) -> "NetworkLearner":
     """Combine network, data, local work, delays and availability."""
-    import torch
-
     from fedsampling.learning.models.network import step_bytes
     from fedsampling.learning.training.history import Participation
     from fedsampling.learning.training.learner import NetworkLearner
