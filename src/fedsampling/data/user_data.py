@@ -11,12 +11,13 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedsampling.base.errors import InputError, check_known, naming
+from fedsampling.base.lazy import pd
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import (
@@ -52,9 +53,6 @@ from fedsampling.data.user_tables import (
     standardised,
     train_and_test,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def federated(

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from fedsampling.base import memory
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
-from fedsampling.base.lazy import torch
+from fedsampling.base.lazy import pd, torch
 from fedsampling.base.records import Positive, Share, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability import Availability
@@ -46,8 +46,6 @@ from fedsampling.samplers.interface.in_settings import NetworkScheme, obstacle
 from fedsampling.samplers.scheme import Scheme, Setup
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fedsampling.learning.models.network import Network as StackedNetwork
     from fedsampling.learning.training.evaluation import Metric
     from fedsampling.learning.training.learner import NetworkLearner
