@@ -6,17 +6,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fedsampling.workflow import checking as checking
-    from fedsampling.workflow import comparing as comparing
-    from fedsampling.workflow import data_files as data_files
-    from fedsampling.workflow import doctor as doctor
-    from fedsampling.workflow import drawing as drawing
-    from fedsampling.workflow import listing as listing
-    from fedsampling.workflow import project as project
-    from fedsampling.workflow import publishing as publishing
-    from fedsampling.workflow import reporting as reporting
-    from fedsampling.workflow import running as running
-    from fedsampling.workflow import status as status
+    from . import checking as checking
+    from . import comparing as comparing
+    from . import data_files as data_files
+    from . import doctor as doctor
+    from . import drawing as drawing
+    from . import listing as listing
+    from . import project as project
+    from . import publishing as publishing
+    from . import reporting as reporting
+    from . import running as running
+    from . import status as status
 
 
 def __getattr__(name: str) -> ModuleType:
