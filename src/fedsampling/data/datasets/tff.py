@@ -86,11 +86,12 @@ def read_digits(name: str, train: Part, test: Part) -> Samples:
     x, y, owners = _read(train, "pixels", pixels)
     x_test, y_test, owners_test = _read(test, "pixels", pixels)
     number = {client: k for k, client in enumerate(sorted({*owners, *owners_test}))}
-    writers = (
+    writer, writer_test = (
         np.repeat([number[client] for client in sizes], [*sizes.values()])
         for sizes in (owners, owners_test)
     )
-    return Samples(name, x, y, x_test, y_test, 10, *writers, inputs=inputs(train, test))
+    read = inputs(train, test)
+    return Samples(name, x, y, x_test, y_test, 10, writer, writer_test, inputs=read)
 
 
 def read_cifar100(train: Part, test: Part) -> Samples:
