@@ -83,13 +83,20 @@ def find(stores: Iterable[Path], run_hash: str, code: str | None) -> Result | No
     `code` accepts only runs of this version of the code; None accepts any, the newest first, for
     shared stores; the report shows their provenance. A damaged file is renamed to ``*.damaged``.
     """
+    return next(
+        (run for run in versions(stores, run_hash, code) if code in (None, run.metadata["code"])),
+        None,
+    )
+
+
+def versions(stores: Iterable[Path], run_hash: str, code: str | None = None) -> Iterator[Result]:
+    """Yield a run as several versions of the code computed it; as for :func:`find`."""
     for store in stores:
         paths = [path_of(store, run_hash, code)] if code else paths_of_versions(store, run_hash)
         # Later files are read only if no earlier one fits.
         for run in chain(map(_stored, paths), map(_shipped, [store], [run_hash])):
-            if run and run.metadata["hash"] == run_hash and code in (None, run.metadata["code"]):
-                return run
-    return None
+            if run and run.metadata["hash"] == run_hash:
+                yield run
 
 
 def _stored(path: Path) -> Result | None:
