@@ -278,7 +278,18 @@ def from_frame(
     >>> fs.from_frame(frame, target="ill", client="site").n_clients
     2
     """
-    return _from_table(frame, target, features, client, test, options, encode)
+    _check_options(options, "from_frame", {"clients", "clients_test", "y"})
+    checked = check(_Options, {"encode": encode}, "").encode
+    columns = (target, features, client, test)
+    train, tests, encoding = train_and_test(frame, *columns, encodes=checked is not None)
+    options["client_info"] = _properties(options.get("client_info"), client)
+    if tests is not None:
+        for key in ("x_test", "y_test", "test_share"):
+            if options.get(key) is not None:
+                raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
+        options |= {"x_test": tests.x, "y_test": tests.y, "clients_test": tests.owner}
+    data = federated(train.x, train.y, clients=train.owner, **options)
+    return data if checked is None or encoding is None else standardised(data, encoding, checked)
 
 
 def from_huggingface(
@@ -319,7 +330,8 @@ def from_huggingface(
     >>> fs.from_huggingface(rows, target="next", client="author", tokens=True).n_clients
     2
     """
-    return _from_table(dataset, target, features, client, None, options)
+    _check_options(options, "from_huggingface", {"clients", "clients_test", "y"})
+    return from_frame(dataset, target=target, features=features, client=client, **options)
 
 
 class _Options(Strict):
@@ -438,30 +450,6 @@ def _properties(info: Any, client: Any) -> Any:
         return info
     names = info if isinstance(info, Mapping) else info.columns
     return {"client" if name == client else name: info[name] for name in names}
-
-
-def _from_table(
-    source: Any,
-    target: Any,
-    features: Any,
-    client: Any,
-    test_column: Any,
-    options: dict[str, Any],
-    encode: Encode | None = None,
-) -> FederatedDataset:
-    """Make a dataset from named columns, or from splits "train" and "test" of them."""
-    _check_options(options, "from_frame", {"clients", "clients_test", "y"})
-    checked = check(_Options, {"encode": encode}, "").encode
-    columns = (target, features, client, test_column)
-    train, test, encoding = train_and_test(source, *columns, encodes=checked is not None)
-    options["client_info"] = _properties(options.get("client_info"), client)
-    if test is not None:
-        for key in ("x_test", "y_test", "test_share"):
-            if options.get(key) is not None:
-                raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
-        options |= {"x_test": test.x, "y_test": test.y, "clients_test": test.owner}
-    data = federated(train.x, train.y, clients=train.owner, **options)
-    return data if checked is None or encoding is None else standardised(data, encoding, checked)
 
 
 def _check_options(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:

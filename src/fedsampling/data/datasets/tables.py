@@ -176,16 +176,20 @@ def _split(name: str, table: Table, classes: int, by_owner: bool = False) -> Sam
     return with_tests(test, name, standardised(table.x, ~test), table.y, classes, table.owner)
 
 
-class Dna(TableData, name="dna"):
+class LabelledData(TableData):
+    """A table whose samples have no owners."""
+
+    partition: LabelPartition
+
+
+class Dna(LabelledData, name="dna"):
     """Primate splice junctions of UCI, as Statlog coded them."""
 
     # Three binary attributes for each of 60 nucleotides.
     layout: ClassVar[Layout] = Layout("DNA", "Class", features=180, per_label=(767, 765, 1654))
 
-    partition: LabelPartition
 
-
-class Letter(TableData, name="letter"):
+class Letter(LabelledData, name="letter"):
     """Letter recognition of UCI."""
 
     # Attributes of images of the capital letters in 20 distorted fonts.
@@ -199,10 +203,8 @@ class Letter(TableData, name="letter"):
         ),
     )  # fmt: skip
 
-    partition: LabelPartition
 
-
-class Satellite(TableData, name="satellite"):
+class Satellite(LabelledData, name="satellite"):
     """Statlog's Landsat data of UCI."""
 
     # Kinds of soil, from four spectral bands of 3 × 3 pixels.
@@ -210,10 +212,8 @@ class Satellite(TableData, name="satellite"):
         "Satellite", "classes", features=36, per_label=(1533, 703, 1358, 626, 707, 1508)
     )
 
-    partition: LabelPartition
 
-
-class Shuttle(TableData, name="shuttle"):
+class Shuttle(LabelledData, name="shuttle"):
     """Statlog's shuttle data of UCI."""
 
     # States of a radiator; three of the seven labels have 50 samples or fewer.
@@ -221,16 +221,12 @@ class Shuttle(TableData, name="shuttle"):
         "Shuttle", "Class", features=9, per_label=(45586, 50, 171, 8903, 3267, 10, 13)
     )
 
-    partition: LabelPartition
 
-
-class Spam(TableData, name="spam"):
+class Spam(LabelledData, name="spam"):
     """Spambase of UCI."""
 
     # Frequencies of words and characters in e-mails.
     layout: ClassVar[Layout] = Layout("spam", "type", features=57, per_label=(2788, 1813))
-
-    partition: LabelPartition
 
 
 class Vowel(TableData, name="vowel"):
