@@ -19,6 +19,7 @@ from click.core import ParameterSource
 from fedsampling import __version__, workflow
 from fedsampling.base.errors import WARNING, InputError
 from fedsampling.base.memory import check_address_space
+from fedsampling.base.progress import reporter
 
 if TYPE_CHECKING:
     from fedsampling.workflow.project import Project
@@ -196,8 +197,6 @@ def list_datasets(project: "Project") -> Output:
 @argument("names", nargs=-1, required=True)
 def fetch_datasets(project: "Project", names: tuple[str, ...]) -> Iterator[Path]:
     """Download and verify the official files of datasets NAMES, and record their hashes."""
-    from fedsampling.base.progress import reporter
-
     with reporter() as progress:
         folders = project.data, project.config.mirror
         yield from workflow.data_files.fetch_each(names, *folders, progress)

@@ -36,7 +36,7 @@ from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.user_arrays import sha256_of
-from fedsampling.experiments.config import MIRROR_VARIABLE
+from fedsampling.experiments.config import MIRROR_VARIABLE, Config
 from fedsampling.experiments.simulations.network import Training
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import fingerprint
@@ -226,7 +226,6 @@ def train(
     [0, 1, 2]
     """
     from fedsampling.evidence.histories import NAMES, ClientNames
-    from fedsampling.experiments.config import Config
     from fedsampling.runs.execute import device as available_device
 
     check_data(data)

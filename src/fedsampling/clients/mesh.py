@@ -33,6 +33,7 @@ from fedsampling.base.lazy import pd
 from fedsampling.base.records import Strict
 from fedsampling.base.streams import stream, uniforms
 from fedsampling.clients.delays import DelayModel, Delays, LogNormal
+from fedsampling.data.federated import passed_checks
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 
@@ -159,8 +160,6 @@ class Nycmesh(DelayModel, name="nycmesh"):
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published counts: links, nodes, rows."""
-        from fedsampling.data.federated import passed_checks
-
         if edition == "geojson":
             nodes = map_nodes((folder / "active.json").read_bytes())
             links = map_links((folder / "links.json").read_bytes())
