@@ -162,12 +162,7 @@ def chosen_rows(samples: Samples, train: NDArray[Any], test: NDArray[Any]) -> Sa
 
 
 def with_tests(
-    test: Bools,
-    name: str,
-    x: NDArray[Any],
-    y: Ints,
-    classes: int,
-    writer: Ints | None = None,
+    test: Bools, name: str, x: NDArray[Any], y: Ints, classes: int, writer: Ints | None = None
 ) -> Samples:
     """Return samples of which those that the mask `test`, shape (N,), marks are the tests."""
     pool = Samples(name, x, y, x, y, classes, writer, writer)

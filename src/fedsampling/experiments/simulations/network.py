@@ -110,8 +110,7 @@ class Training(Strict):
         100, description="samples of a client's batch, where a scheme needs their features"
     )
     feature_cutoff: Literal["float64", "float32"] = hashed_if_set(
-        "float64",
-        "precision whose ε is the pseudo-inverse's cutoff for the features' moments",
+        "float64", "precision whose ε is the pseudo-inverse's cutoff for the features' moments"
     )
     feature_renewal: Literal["participants", "everyone"] = hashed_if_set(
         "participants", "whose features a round renews"
