@@ -1,6 +1,6 @@
-"""Libraries that are imported at their first use, since that takes longer than most commands.
+"""Slow libraries, imported at their first use.
 
-Annotations with them are quoted, so that they are no use.
+Annotations must quote them; otherwise, the annotation itself would import the library.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """The base classes of datasets, records of settings that can load clients; and stand-ins.
 
 Adding a file with such a class to this folder registers the dataset.  The workflow imports all of
-these files, so slow libraries must be imported inside functions.
+these files, so slow libraries must be imported inside functions, or from ``base.lazy``.
 """
 
 from dataclasses import replace

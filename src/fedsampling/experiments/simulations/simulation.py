@@ -2,8 +2,8 @@
 
 Each other module of this folder defines a run kind: a :class:`Simulation`, whose fields are the
 run's settings and whose :meth:`~Simulation.simulate` returns one table per seed.  The workflow
-imports all of them to check settings, so slow libraries (torch, pandas) must be imported inside
-functions.
+imports all of them to check settings, so slow libraries must be imported inside functions, or
+from :mod:`fedsampling.base.lazy` (torch, pandas).
 """
 
 from collections.abc import Callable, Mapping, Sequence
