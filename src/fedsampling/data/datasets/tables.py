@@ -24,7 +24,7 @@ Anguita, Ghio, Oneto, Parra, Reyes-Ortiz: A public domain dataset for human acti
 using smartphones. ESANN 2013.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Literal
@@ -67,9 +67,9 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The rows of a file: features, labels from zero, and owners."""
+    """The rows of a file: features or signals, labels from zero, and owners."""
 
-    x: Array
+    x: NDArray[Any]
     y: Ints
     owner: Ints | None = None
 
@@ -262,7 +262,7 @@ class UciHar(Images, name="uci_har"):
         """Read UCI's archive, or the copy; owners are the subjects."""
         windows = read_copy(folder) if edition == "copy" else read_archive(folder / ARCHIVE)
         checks = _verify_windows(windows)
-        table = Table(features(windows.x), windows.y, windows.subject)
+        table = replace(windows, x=features(windows.x))
         return _split("uci_har", table, len(PER_ACTIVITY), by_owner=True), checks
 
     @classmethod
@@ -275,25 +275,16 @@ class UciHar(Images, name="uci_har"):
         return _split("uci_har-like", table, len(counts), by_owner=True)
 
 
-@dataclass(frozen=True, eq=False)
-class Windows:
-    """Raw signals: `x`, shape (windows, 9, 128); labels and subjects from zero."""
-
-    x: NDArray[np.float32]
-    y: Ints
-    subject: Ints
-
-
-def read_copy(folder: Path) -> Windows:
-    """Read the copy: the four byte planes of the signals one after the other, and the labels."""
+def read_copy(folder: Path) -> Table:
+    """Read signals, shape (windows, 9, 128), stored as four byte planes, and their labels."""
     planes = np.fromfile(folder / "signals.f32", np.uint8).reshape(4, -1)
     x = planes.T.copy().view("<f4").reshape(-1, len(SIGNALS), LENGTH)
     with np.load(folder / "labels.npz", allow_pickle=False) as rows:
         subject = rows["subject"].astype(np.int64)
-        return Windows(x, rows["y"].astype(np.int64), subject - subject.min())
+        return Table(x, rows["y"].astype(np.int64), subject - subject.min())
 
 
-def read_archive(archive: Path) -> Windows:
+def read_archive(archive: Path) -> Table:
     """Read UCI's archive, a zip file inside a zip file, and join its training and test parts."""
     with TemporaryDirectory(dir=archive.parent) as folder:
         outer = unpack(archive, Path(folder), _BOUNDS, lambda name: name.endswith(".zip"))
@@ -306,7 +297,7 @@ def read_archive(archive: Path) -> Windows:
 
         y, subject = (column(name, np.int64, 1) - 1 for name in ("y", "subject"))
         x = np.stack([column(signal, np.float32, 2) for signal in SIGNALS], axis=1)
-        return Windows(x, y, subject)
+        return Table(x, y, subject)
 
 
 def features(x: NDArray[np.float32]) -> Array:
@@ -317,7 +308,7 @@ def features(x: NDArray[np.float32]) -> Array:
     return np.concatenate([signals.mean(2), signals.std(2), least, largest, step], axis=1)
 
 
-def _verify_windows(windows: Windows) -> tuple[str, ...]:
+def _verify_windows(windows: Table) -> tuple[str, ...]:
     counts = np.bincount(windows.y, minlength=len(PER_ACTIVITY)).tolist()
     return passed_checks(
         "uci_har",
@@ -325,6 +316,6 @@ def _verify_windows(windows: Windows) -> tuple[str, ...]:
             f"windows of {len(SIGNALS)} signals": windows.x.shape[1:] == (len(SIGNALS), LENGTH),
             f"{sum(PER_ACTIVITY):,} windows": len(windows.x) == len(windows.y) == sum(PER_ACTIVITY),
             f"windows of each of {len(PER_ACTIVITY)} activities": counts == list(PER_ACTIVITY),
-            f"{SUBJECTS} subjects": len(np.unique(windows.subject)) == SUBJECTS,
+            f"{SUBJECTS} subjects": len(np.unique(windows.owner)) == SUBJECTS,
         },
     )
