@@ -36,7 +36,9 @@ class Dataset(Named, package="fedsampling.data.datasets"):
     @property
     def max_clients(self) -> int | None:
         """Upper bound on the number of clients; None if unknown before loading."""
-        return getattr(self, "clients", None) or self.published
+        partition = getattr(self, "partition", None)
+        by_settings = partition.max_clients if partition else getattr(self, "clients", None)
+        return by_settings or self.published
 
     def files(self) -> tuple[str, ...]:
         """Names of the official datasets that these settings read."""
@@ -108,11 +110,6 @@ class Images(PooledData):
 
     fraction: Part = hashed_if_set(1.0, "of all images, training and test")
     partition: Partition
-
-    @property
-    def max_clients(self) -> int | None:
-        """Upper bound on the number of clients of the partition; None if unknown."""
-        return self.partition.max_clients or self.published
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the images, which are the same for every seed."""

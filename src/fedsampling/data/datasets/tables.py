@@ -87,7 +87,7 @@ class TableData(PooledData):
         """Upper bound on the number of clients; None if the settings do not determine it."""
         if isinstance(self.partition, ByDigit):
             return self.partition.clients_per_label * len(self.layout.per_label)
-        return self.partition.max_clients or self.published
+        return super().max_clients
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the samples, which are the same for every seed."""
