@@ -126,11 +126,12 @@ def _attempt(url: str, part: Path, bound: int, tell: Received) -> None:
 def _answer(url: str, headers: dict[str, str]) -> "requests.Response":
     """Request a URL in a thread: requests itself never gives up on headers that keep dripping."""
     answer: Future[requests.Response] = Future()
+    timeout = (PATIENCE.connect, PATIENCE.read)
+    get = requests.get  # imports the library before the time counts
 
     def ask() -> None:
-        timeout = (PATIENCE.connect, PATIENCE.read)
         try:
-            answer.set_result(requests.get(url, stream=True, headers=headers, timeout=timeout))
+            answer.set_result(get(url, stream=True, headers=headers, timeout=timeout))
         except Exception as error:
             answer.set_exception(error)
 
