@@ -309,6 +309,7 @@ def features(x: NDArray[np.float32]) -> Array:
 
 
 def _verify_windows(windows: Table) -> tuple[str, ...]:
+    assert windows.owner is not None
     counts = np.bincount(windows.y, minlength=len(PER_ACTIVITY)).tolist()
     return passed_checks(
         "uci_har",
