@@ -1,6 +1,6 @@
 """The command line: one thin command for each rule of the workflow, and some for inspection.
 
-Each step of the pipeline also runs by hand.  Heavy imports stay inside the commands: ``--help`` and
+Each step of the pipeline also runs by hand.  Heavy imports wait for their first use: ``--help`` and
 the workflow's calls must start quickly.
 """
 
@@ -16,9 +16,10 @@ import click
 from click import argument, option
 from click.core import ParameterSource
 
-from fedsampling import __version__
+from fedsampling import __version__, workflow
 from fedsampling.base.errors import WARNING, InputError
 from fedsampling.base.memory import check_address_space
+from fedsampling.base.progress import reporter
 
 if TYPE_CHECKING:
     from fedsampling.workflow.project import Project
@@ -107,19 +108,17 @@ def command(
     def add(function: Function) -> click.Command:
         @wraps(function)
         def on_project(config: Path, results: Path, papers: Path, **options: Any) -> None:
-            from fedsampling.workflow.project import CONFIG, Project
-
             context = click.get_current_context()
             is_default = context.get_parameter_source("config") == ParameterSource.DEFAULT
-            if latest and is_default and (results / CONFIG).is_file():
-                config = results / CONFIG
+            if latest and is_default and (results / workflow.project.CONFIG).is_file():
+                config = results / workflow.project.CONFIG
             if is_default and not config.is_file():
                 raise InputError(
                     f"{config}: not in this folder; go to a project's folder, create one with "
                     "'fedsampling init FOLDER', or use --config"
                 )
             try:
-                project = Project.open(config, results, papers)
+                project = workflow.project.Project.open(config, results, papers)
                 if writes:
                     project.check_free()
                 output = function(project, **options)
@@ -143,9 +142,7 @@ def command(
 @argument("folder", type=PATH)
 def init(folder: Path) -> None:
     """Create a working FOLDER with papers, workflow, configuration and published runs."""
-    from fedsampling.workflow.publishing import create_working_folder
-
-    create_working_folder(folder)
+    workflow.publishing.create_working_folder(folder)
     click.echo(f"{folder}: ready; next: cd {folder} && snakemake --cores all")
 
 
@@ -157,9 +154,7 @@ def new(project: "Project", kind: str, folder: Path) -> Output:
 
     NAME is the folder's name in papers/, or the path of a folder elsewhere.
     """
-    from fedsampling.workflow.publishing import create_paper
-
-    created = create_paper(folder, project.papers)
+    created = workflow.publishing.create_paper(folder, project.papers)
     trial = f"papers=[{created}] scale=quick data=embedded"
     return f"{created}: ready; next: snakemake --cores all --config {trial}"
 
@@ -167,9 +162,7 @@ def new(project: "Project", kind: str, folder: Path) -> Output:
 @command()
 def check(project: "Project") -> Output:
     """Check the configuration and all papers' files; report every error."""
-    from fedsampling.workflow.checking import check_all
-
-    return check_all(project)
+    return workflow.checking.check_all(project)
 
 
 @command()
@@ -178,17 +171,13 @@ def plan(project: "Project") -> Output:
 
     Jobs on a cluster then request the estimated time and memory.
     """
-    from fedsampling.workflow import checking
-
-    return checking.cost_table(checking.estimate(project))
+    return workflow.checking.cost_table(workflow.checking.estimate(project))
 
 
 @command()
 def doctor(project: "Project") -> Output:
     """Check that this machine and its GPU compute correctly."""
-    from fedsampling.workflow.doctor import examine
-
-    return 0 if examine(project.config, click.echo) else 1
+    return 0 if workflow.doctor.examine(project.config, click.echo) else 1
 
 
 @main.group(cls=CommandGroup)
@@ -208,20 +197,16 @@ def list_datasets(project: "Project") -> Output:
 @argument("names", nargs=-1, required=True)
 def fetch_datasets(project: "Project", names: tuple[str, ...]) -> Iterator[Path]:
     """Download and verify the official files of datasets NAMES, and record their hashes."""
-    from fedsampling.base.progress import reporter
-    from fedsampling.workflow.data_files import fetch_each
-
     with reporter() as progress:
-        yield from fetch_each(names, project.data, project.config.mirror, progress)
+        folders = project.data, project.config.mirror
+        yield from workflow.data_files.fetch_each(names, *folders, progress)
 
 
 @command("verify", group=data)
 @argument("names", nargs=-1)
 def verify_datasets(project: "Project", names: tuple[str, ...]) -> Output:
     """Verify the local files of datasets NAMES (default: all); download nothing."""
-    from fedsampling.workflow.data_files import verify_each
-
-    return verify_each(names, project.data, project.config.mirror)
+    return workflow.data_files.verify_each(names, project.data, project.config.mirror)
 
 
 @command("card", group=data)
@@ -230,18 +215,14 @@ def verify_datasets(project: "Project", names: tuple[str, ...]) -> Output:
 @option("--ship", is_flag=True, help="Write it to published_runs, for users without the data.")
 def show_cards(project: "Project", names: tuple[str, ...], as_json: bool, ship: bool) -> Output:
     """Describe datasets NAMES: source, licence, sample counts, clients."""
-    from fedsampling.workflow.data_files import describe_each
-
-    return describe_each(names, project, as_json, ship)
+    return workflow.data_files.describe_each(names, project, as_json, ship)
 
 
 @command(writes=True)
 @argument("job", nargs=-1, required=True)
 def run(project: "Project", job: tuple[str, ...]) -> Output:
     """Run one or more JOBs, such as rizk2022importance/regression/base/fedavg/block-0."""
-    from fedsampling.workflow.running import run_jobs
-
-    return run_jobs(job, project)
+    return workflow.running.run_jobs(job, project)
 
 
 @command(writes=True)
@@ -249,9 +230,7 @@ def run(project: "Project", job: tuple[str, ...]) -> Output:
 @argument("experiment")
 def summarise(project: "Project", paper: str, experiment: str) -> Output:
     """Summarise the runs of a PAPER's EXPERIMENT in one table."""
-    from fedsampling.workflow import drawing
-
-    return drawing.summarise(paper, experiment, project)
+    return workflow.drawing.summarise(paper, experiment, project)
 
 
 @command(writes=True)
@@ -259,36 +238,28 @@ def summarise(project: "Project", paper: str, experiment: str) -> Output:
 @argument("artefact")
 def render(project: "Project", paper: str, artefact: str) -> Output:
     """Draw a PAPER's ARTEFACT from its summaries; figures also as PDF."""
-    from fedsampling.workflow import drawing
-
-    return drawing.render(paper, artefact, project)
+    return workflow.drawing.render(paper, artefact, project)
 
 
 @command(writes=True)
 @argument("paper")
 def judge(project: "Project", paper: str) -> Output:
     """Judge a PAPER's claims from its summaries."""
-    from fedsampling.workflow import drawing
-
-    return drawing.judge(paper, project)
+    return workflow.drawing.judge(paper, project)
 
 
 @command(writes=True)
 @argument("paper")
 def draw(project: "Project", paper: str) -> Output:
     """Update the summaries, artefacts and verdicts of a PAPER that are out of date."""
-    from fedsampling.workflow import drawing
-
-    return drawing.draw(paper, project)
+    return workflow.drawing.draw(paper, project)
 
 
 @command()
 @argument("names", nargs=-1)
 def publish(project: "Project", names: tuple[str, ...]) -> Output:
     """Add finished runs of NAMES (PAPER or PAPER/EXPERIMENT; default: all) to published_runs."""
-    from fedsampling.workflow.publishing import publish_runs
-
-    return publish_runs(names, project)
+    return workflow.publishing.publish_runs(names, project)
 
 
 @command(writes=True)
@@ -299,12 +270,11 @@ def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> 
 
     With --unfinished, only of each PAPER, if any is named.
     """
-    from fedsampling.workflow.reporting import build_report, build_unfinished
-
     if selection and not unfinished:
         raise InputError(f"{selection[0]}: no effect without --unfinished; remove it")
-    papers = selection or [*project.plan.papers]
-    return build_unfinished(project, papers) if unfinished else build_report(project)
+    if not unfinished:
+        return workflow.reporting.build_report(project)
+    return workflow.reporting.build_unfinished(project, selection or [*project.plan.papers])
 
 
 @command(writes=True)
@@ -313,9 +283,8 @@ def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> 
 def recheck(project: "Project", share: float | None, seed: int | None) -> Iterator[str]:
     """Rerun some finished runs and compare the results; by default, for about a minute."""
     from fedsampling.evidence.provenance import recheck_sentence
-    from fedsampling.workflow.doctor import recheck as rerun
 
-    outcomes = rerun(project, share, seed)
+    outcomes = workflow.doctor.recheck(project, share, seed)
     for run in outcomes:
         yield f"{run.outcome}: {run.job}, seed {run.seed} (difference {run.difference:.2g})"
     yield recheck_sentence(outcomes)
@@ -324,9 +293,7 @@ def recheck(project: "Project", share: float | None, seed: int | None) -> Iterat
 @command()
 def verdicts(project: "Project") -> None:
     """Print each paper's verdicts, the path of the report, and the next command."""
-    from fedsampling.workflow.reporting import print_verdicts
-
-    print_verdicts(project)
+    workflow.reporting.print_verdicts(project)
 
 
 @command(latest=True)
@@ -336,11 +303,9 @@ def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
 
     Without --config, this is the status of the last Snakemake call.
     """
-    from fedsampling.workflow import status as progress
-
     if remove_other_versions:
-        yield progress.remove_other_versions(project)
-    yield from progress.status(project)
+        yield workflow.status.remove_other_versions(project)
+    yield from workflow.status.status(project)
 
 
 @main.command()
@@ -397,9 +362,8 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     observed information and saved state, on several populations of clients.
     """
     if timeout:
-        from fedsampling.workflow.checking import check_in_subprocess
-
-        click.get_current_context().exit(check_in_subprocess(timeout, name, options))
+        status = workflow.checking.check_in_subprocess(timeout, name, options)
+        click.get_current_context().exit(status)
     from fedsampling.samplers.checking.check import check_sampler, from_words
 
     result = check_sampler(from_words(name, options))
@@ -422,9 +386,7 @@ def list_names(project: "Project", kind: str) -> Output:
     KIND is papers, experiments, artefacts, samplers (or schemes), datasets, partitions, models,
     delays, availabilities, metrics or jobs.
     """
-    from fedsampling.workflow.listing import listing
-
-    return listing(kind, project)
+    return workflow.listing.listing(kind, project)
 
 
 @command("compare")
@@ -451,11 +413,10 @@ def list_names(project: "Project", kind: str) -> Output:
 @option("--against", type=names, help="Compare only with md and these samplers: uniform,oort.")
 def compare_file(project: "Project", files: tuple[Path, ...], **settings: Any) -> Output:
     """Rank the samplers in your FILES among all samplers."""
-    from fedsampling.workflow.comparing import OwnProblem, compare
-
     lists = {name: settings.pop(name) or () for name in ("settings", "datasets", "against")}
     scale = settings.pop("scale")
-    return compare(files, project, click.echo, scale, OwnProblem(**settings), **lists)
+    problem = workflow.comparing.OwnProblem(**settings)
+    return workflow.comparing.compare(files, project, click.echo, scale, problem, **lists)
 
 
 @command("tune")
@@ -467,30 +428,24 @@ def tune_experiments(project: "Project", names: tuple[str, ...], trials_only: bo
     Runs PAPER/tuning_EXPERIMENT on a holdout, writes the best case of each sampler to the paper's
     chosen.csv, and runs EXPERIMENT at these cases. Needs scale=paper or reduced.
     """
-    from fedsampling.workflow.running import tune
-
-    return tune(names, project, click.echo, runs_chosen=not trials_only)
+    return workflow.running.tune(names, project, click.echo, runs_chosen=not trials_only)
 
 
 @command()
 @option("--check", "only_check", is_flag=True, help="Fail if the file is out of date.")
 def findings(project: "Project", only_check: bool) -> Output:
     """Write docs/findings.md from the papers' texts and the results."""
-    from fedsampling.workflow.reporting import write_findings
-
-    return write_findings(project, only_check)
+    return workflow.reporting.write_findings(project, only_check)
 
 
 @main.command()
 @option("--check", "only_check", is_flag=True, help="Fail if a file is out of date.")
 def schema(only_check: bool) -> None:
     """Generate config.yaml and the JSON schemas from the typed models."""
-    from fedsampling.workflow import listing
-
     if only_check:
-        listing.check()
+        workflow.listing.check()
         return
-    for path in listing.write():
+    for path in workflow.listing.write():
         click.echo(path)
 
 

@@ -28,6 +28,7 @@ from fedsampling.base import memory
 from fedsampling.base.errors import InputError, content_of, nearest
 from fedsampling.base.families import catalogue, members_within
 from fedsampling.base.files import check_writable, digest
+from fedsampling.base.lazy import pd, torch
 from fedsampling.base.progress import rewritten_line
 from fedsampling.base.records import Strict, check
 from fedsampling.base.stopping import Stop, Stopped, watching
@@ -35,7 +36,7 @@ from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.user_arrays import sha256_of
-from fedsampling.experiments.config import MIRROR_VARIABLE
+from fedsampling.experiments.config import MIRROR_VARIABLE, Config
 from fedsampling.experiments.simulations.network import Training
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import fingerprint
@@ -55,8 +56,6 @@ from fedsampling.library_arguments import (
 from fedsampling.samplers.scheme import Scheme
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fedsampling.learning.models.own import Loss, OwnModel
     from fedsampling.learning.training.evaluation import Metric
     from fedsampling.learning.training.loop import Watch
@@ -227,7 +226,6 @@ def train(
     [0, 1, 2]
     """
     from fedsampling.evidence.histories import NAMES, ClientNames
-    from fedsampling.experiments.config import Config
     from fedsampling.runs.execute import device as available_device
 
     check_data(data)
@@ -327,8 +325,6 @@ def _watching(
 
 def _history(tables: Sequence["pd.DataFrame"], seeds: Sequence[int]) -> "pd.DataFrame":
     """Join the tables of all seeds."""
-    import pandas as pd
-
     by_seed = [table.assign(seed=seed) for table, seed in zip(tables, seeds, strict=True)]
     history = pd.concat(by_seed, ignore_index=True)[["seed", "at", "metric", "value"]]
     return history.astype({"metric": str})
@@ -337,8 +333,6 @@ def _history(tables: Sequence["pd.DataFrame"], seeds: Sequence[int]) -> "pd.Data
 @contextmanager
 def _with_threads(threads: int | None) -> Iterator[None]:
     """Set the number of PyTorch's threads, and restore it at the end."""
-    import torch
-
     before = torch.get_num_threads()
     default = before if "OMP_NUM_THREADS" in os.environ else 1
     torch.set_num_threads(threads or default)

@@ -3,11 +3,12 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fedsampling.base.errors import InputError, gathering, naming, nearest
+from fedsampling.base.lazy import pd
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, hold_out
@@ -20,9 +21,6 @@ from fedsampling.library_arguments import (
     plain_numbers,
     with_labels,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Grid = Mapping[str, Sequence[Any]]
 # Arguments of `train` that are no settings of experiments.
@@ -83,8 +81,6 @@ def compare(
     >>> sorted(table["sampler"])
     ['md', 'uniform']
     """
-    import pandas as pd
-
     from fedsampling.evidence.histories import ranking
 
     if isinstance(samplers, pd.DataFrame):
@@ -198,8 +194,6 @@ def _trials(
     **training: Any,
 ) -> "pd.DataFrame":
     """Run and score the trials of :func:`tune`."""
-    import pandas as pd
-
     from fedsampling.evidence.histories import is_at_edge, is_larger_better, score_trials, scores
 
     if not isinstance(grid, Mapping) or not grid or not all(isinstance(key, str) for key in grid):

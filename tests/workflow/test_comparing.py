@@ -13,7 +13,6 @@ from fedsampling.experiments.papers import BENCH, CROSS_MATRIX
 from fedsampling.workflow import comparing
 from fedsampling.workflow.comparing import (
     Comparison,
-    Entry,
     OwnProblem,
     check_entry,
     chosen_steps,
@@ -116,7 +115,7 @@ def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     checked = []
     monkeypatch.setattr(comparing, "check_sampler", checked.append)
     for m in (20, 3):
-        check_entry(Entry("md", {"m": m}), {"name": "md", "m": 5})
+        check_entry({"name": "md", "m": m}, {"m": 5})
     assert [scheme.m for scheme in checked] == [12, 3]
 
 
@@ -175,15 +174,14 @@ def plans(monkeypatch):
 def test_the_benchmark_has_the_named_samplers_and_datasets_whose_runs_of_md_are_finished(
     file, tmp_path, plans, monkeypatch
 ):
-    missing = dict.fromkeys(("bench_dna", "tuning_bench_dna"), ("md",))
-    monkeypatch.setattr(Comparison, "_unfinished", lambda *_: dict(missing))
+    monkeypatch.setattr(Comparison, "_unfinished", lambda *_: {"bench_dna": ["md"]})
     result = compare(file, tmp_path, "--scale", "paper", "--against", "uniform")
     assert "left out because their runs are not finished: bench_dna\n" in result.stdout
     jobs = plans[0].jobs.values()
     assert {job.sampler for job in jobs} == {"md", "uniform", "mine_compared"}
     experiments = {job.experiment for job in jobs}
     assert "bench_spam" in experiments
-    assert not experiments & {*missing}
+    assert not experiments & {"bench_dna", "tuning_bench_dna"}
 
 
 def test_a_sampler_that_fails_its_check_is_not_run(file, tmp_path):

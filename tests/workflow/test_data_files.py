@@ -39,36 +39,36 @@ def copy(mirror, tmp_path):
 def test_files_of_the_mirror_have_the_published_checksums_and_contents(
     mirror, tmp_path, dataset, files, phrase
 ):
-    check = verify_dataset(dataset, tmp_path, mirror)
-    assert check.faults == ()
-    assert sum(file.where == "mirror" for file in check.files) == files
-    assert any(phrase in phrases for phrases in check.contents.values())
+    lines, faults = verify_dataset(dataset, tmp_path, mirror)
+    assert faults == []
+    checks = [line for line in lines if line.startswith("  mirror: ")]
+    assert len(checks) == files
+    assert any(phrase in line for line in lines if line.startswith("  contents"))
     assert list(tmp_path.iterdir()) == []
     if dataset in ("mnist", "fashion_mnist"):
-        by_publisher = "sha256 and md5 compared with the checksum that the publisher gives"
-        assert {file.checked for file in check.files} == {by_publisher}
+        by_publisher = "OK: sha256 and md5 compared with the checksum that the publisher gives"
+        assert all(line.endswith(by_publisher) for line in checks)
 
 
 def test_a_changed_file_is_an_error_and_is_not_read(copy, tmp_path):
     path = copy / "nycmesh" / "nodes.csv"
     path.write_bytes(path.read_bytes().replace(b"40.71", b"40.72", 1))
-    check = verify_dataset("nycmesh", tmp_path / "cache", str(copy))
-    (fault,) = check.faults
+    lines, (fault,) = verify_dataset("nycmesh", tmp_path / "cache", str(copy))
     assert fault.startswith("mirror: nycmesh/nodes.csv: it has sha256 ")
-    assert check.contents == {}
-    assert "  mirror: nodes.csv: not the published file" in check.lines
+    assert "contents" not in "".join(lines)
+    assert "  mirror: nodes.csv: not the published file" in lines
 
 
 def test_both_cache_and_mirror_are_verified(copy, tmp_path):
     cache = tmp_path / "cache"
     shutil.copytree(copy, cache)
     (cache / "nycmesh" / "links.csv").write_bytes(b"id\n")
-    check = verify_dataset("nycmesh", cache, str(copy))
-    assert [(file.source.file, file.where, bool(file.fault)) for file in check.files][:4] == [
-        ("nodes.csv", "cache", False),
-        ("nodes.csv", "mirror", False),
-        ("links.csv", "cache", True),
-        ("links.csv", "mirror", False),
+    lines, _ = verify_dataset("nycmesh", cache, str(copy))
+    assert [line.partition(" compared")[0] for line in lines[1:5]] == [
+        "  cache: nodes.csv: OK: sha256",
+        "  mirror: nodes.csv: OK: sha256",
+        "  cache: links.csv: not the published file",
+        "  mirror: links.csv: OK: sha256",
     ]
 
 
@@ -77,9 +77,9 @@ def test_a_packed_file_is_unpacked_outside_the_mirror(copy, tmp_path):
     Path(f"{path}.xz").write_bytes(lzma.compress(path.read_bytes()))
     path.unlink()
     before = sorted(copy.rglob("*"))
-    check = verify_dataset("nycmesh", tmp_path / "cache", str(copy))
-    assert check.faults == ()
-    assert check.contents == {"tables": ("201 lines in nodes", "290 lines in links")}
+    lines, faults = verify_dataset("nycmesh", tmp_path / "cache", str(copy))
+    assert faults == []
+    assert lines[-1] == "  contents (tables): 201 lines in nodes, 290 lines in links"
     assert sorted(copy.rglob("*")) == before
     assert not (tmp_path / "cache").exists()
 
@@ -88,24 +88,23 @@ def test_contents_are_compared_even_without_a_checksum(copy, tmp_path, monkeypat
     short = replace(SOURCES["nycmesh/nodes.csv"], checksum=None, size=None, verified="content")
     monkeypatch.setitem(SOURCES, "nycmesh/nodes.csv", short)
     (copy / "nycmesh" / "nodes.csv").write_text("id,lon,lat,roof\n2,-73.99,40.71,0\n")
-    check = verify_dataset("nycmesh", tmp_path, str(copy))
-    (fault,) = check.faults
+    _, (fault,) = verify_dataset("nycmesh", tmp_path, str(copy))
     assert "nycmesh: the files do not have 201 lines in nodes as published" in fault
 
 
 def test_incomplete_editions_and_mirrors_at_a_url_are_no_errors(copy, tmp_path):
     (copy / "nycmesh" / "links.csv").unlink()
-    check = verify_dataset("nycmesh", tmp_path, str(copy))
-    assert (check.faults, check.contents) == ((), {})
+    lines, faults = verify_dataset("nycmesh", tmp_path, str(copy))
+    assert (faults, "contents" in "".join(lines)) == ([], False)
     away = verify_dataset("nycmesh", tmp_path, "https://mirror.invalid")
-    assert away.lines == ("nycmesh: no local files",)
+    assert away == (["nycmesh: no local files"], [])
 
 
 def test_qmnist_is_not_compared_without_the_files_of_mnist(mirror, tmp_path):
     shutil.copytree(Path(mirror, "qmnist"), tmp_path / "mirror" / "qmnist")
-    check = verify_dataset("qmnist", tmp_path / "cache", str(tmp_path / "mirror"))
-    assert check.faults == ()
-    assert check.contents[""] == ("not compared: needs the files of mnist, which are missing",)
+    lines, faults = verify_dataset("qmnist", tmp_path / "cache", str(tmp_path / "mirror"))
+    assert faults == []
+    assert lines[-1] == "  contents: not compared: needs the files of mnist, which are missing"
 
 
 def test_all_lines_are_printed_before_the_errors(copy, tmp_path):

@@ -9,7 +9,7 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
@@ -62,6 +62,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean '{close[0]}'?"
     return f"known: {', '.join(options)}"
+
+
+def check_known(names: Iterable[str], known: Collection[str], line: str) -> None:
+    """Raise an error with a line for each unknown name: `line` with its name, and a suggestion."""
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(*(f"{line.format(name)}; {nearest(name, known)}" for name in unknown))
 
 
 READ_ONLY = "; others use this array, too: copy it first"

@@ -18,11 +18,8 @@ from pydantic import BaseModel, GetCoreSchemaHandler, PydanticUserError, Validat
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from fedsampling.base.errors import InputError, import_error_lines, nearest
+from fedsampling.base.lazy import pd
 from fedsampling.base.records import Strict, as_input_error, class_error, short
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 OWN_FILE = "schemes_of_"  # prefix of modules loaded from user files
 Member = TypeVar("Member", bound="Named")
@@ -230,8 +227,6 @@ def members_within(record: BaseModel) -> Iterator[Named]:
 
 def catalogue(family: type[Named], *properties: str) -> "pd.DataFrame":
     """List the members of a family: name, settings with defaults, `properties` and description."""
-    import pandas as pd
-
     rows = []
     for name, member in family.members().items():
         settings = [

@@ -22,7 +22,7 @@ Rodio, Faticanti, Marfoq, Neglia, Leonardi: Federated Learning under Heterogeneo
 Client Availability. INFOCOM 2023 (arXiv 2301.04632): a two-state Markov chain for each client.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,18 +57,14 @@ class Availability(Named, package="fedsampling.clients.availability"):
         """
         u = uniforms(seed, "availability", np.arange(rounds)[:, None], np.arange(clients), n=1)
         u = u[..., 0]
-        available = self.following(labels).available(seed, u)
+        available = self.available(seed, u, labels)
         empty = np.flatnonzero(~available.any(1))
         available[empty, u[empty].argmin(1)] = True
         return available
 
-    def available(self, seed: int, u: Array) -> Bools:
+    def available(self, seed: int, u: Array, labels: Ints | None) -> Bools:
         """Return availability from one uniform variate per client and round, shape of `u`."""
         raise NotImplementedError
-
-    def following(self, labels: Ints | None) -> Self:
-        """Return the model for clients with these labels; unchanged if it does not use labels."""
-        return self
 
 
 class Always(Availability, name="always"):
@@ -76,7 +72,7 @@ class Always(Availability, name="always"):
 
     varies = False
 
-    def available(self, seed: int, u: Array) -> Bools:
+    def available(self, seed: int, u: Array, labels: Ints | None) -> Bools:
         """Return True for all clients."""
         return np.ones(u.shape, np.bool_)
 
@@ -93,29 +89,21 @@ class Bernoulli(Availability, name="bernoulli"):
         "label, so that absences bias the data",
     )
 
-    _labels: Ints | None = None
-
-    def available(self, seed: int, u: Array) -> Bools:
+    def available(self, seed: int, u: Array, labels: Ints | None) -> Bools:
         """Compare each variate with the client's rate."""
-        return np.asarray(u < self.rates(seed, u.shape[1]))
+        return np.asarray(u < self.rates(seed, u.shape[1], labels))
 
-    def rates(self, seed: int, clients: int) -> Array:
+    def rates(self, seed: int, clients: int, labels: Ints | None = None) -> Array:
         """Draw the expected share of rounds in which each client is available, shape (clients,)."""
         low, high = self.rate
         if self.by == "label":
-            if self._labels is None:
+            if labels is None:
                 raise InputError("availability.by: label needs labels; choose random")
-            place = self._labels / max(self._labels.max(), 1)
+            place = labels / max(labels.max(), 1)
         else:
             place = uniforms(seed, "availability.rate", np.arange(clients), n=1)[:, 0]
         rates: Array = low + (high - low) * place
         return rates
-
-    def following(self, labels: Ints | None) -> Self:
-        """Return a copy with the clients' labels."""
-        copy = self.model_copy()
-        copy._labels = labels
-        return copy
 
 
 class Markov(Bernoulli, name="markov"):
@@ -130,9 +118,9 @@ class Markov(Bernoulli, name="markov"):
         0.8, description="λ: correlation between a client's rounds; 0 is bernoulli"
     )
 
-    def available(self, seed: int, u: Array) -> Bools:
+    def available(self, seed: int, u: Array, labels: Ints | None) -> Bools:
         """Simulate the chains from their stationary distribution."""
-        rates = self.rates(seed, u.shape[1])
+        rates = self.rates(seed, u.shape[1], labels)
         available = np.empty(u.shape, np.bool_)
         expected = rates
         for t, u_round in enumerate(u):
@@ -161,7 +149,7 @@ class Diurnal(Availability, name="diurnal"):
             raise ValueError(f"most: {self.most} is less than least ({self.least}); give more")
         return self
 
-    def available(self, seed: int, u: Array) -> Bools:
+    def available(self, seed: int, u: Array, labels: Ints | None) -> Bools:
         """Compare each variate with the client's rate at that time of day."""
         rounds, clients = u.shape
         phase = np.arange(clients) / clients
@@ -193,8 +181,9 @@ class Recorded(Availability, ClientsTable, name="recorded"):
         """Return the recorded rounds, in each of which a client must be available."""
         with naming("availability"):
             table = self.read(np.arange(clients) if names is None else names, ("from", "to"))
-            trace = self._of_array(table, rounds) if isinstance(table, np.ndarray) else None
-            if trace is None:
+            if isinstance(table, np.ndarray):
+                trace = self._of_array(table, rounds)
+            else:
                 trace = self._of_intervals(table, rounds, clients)
             if (empty := np.flatnonzero(~trace.any(1))).size:
                 raise InputError(

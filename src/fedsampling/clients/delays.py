@@ -169,12 +169,10 @@ class Synthetic(DelayModel, name="synthetic"):
     """
 
     clients: Positive | None = hashed_if_set(
-        None,
-        description="null: those of the training problem",
+        None, description="null: those of the training problem"
     )
     model_bytes: Variance | None = hashed_if_set(
-        None,
-        description="MS; null: four bytes for each parameter of the model that is trained",
+        None, description="MS; null: four bytes for each parameter of the model that is trained"
     )
     speed: Range = Field((200e3, 5e6), description="range of c_i, bytes per second")
     computation: Range = Field((15.0, 100.0), description="range of τ_i,comp, seconds")
@@ -186,8 +184,7 @@ class Synthetic(DelayModel, name="synthetic"):
         description="standard deviation, over rounds, of the logarithm of a client's seconds",
     )
     order: Literal["random", "samples"] = hashed_if_set(
-        "random",
-        description="samples: the more samples a client has, the slower it is",
+        "random", description="samples: the more samples a client has, the slower it is"
     )
 
     @model_validator(mode="after")

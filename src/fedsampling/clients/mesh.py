@@ -20,7 +20,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,14 +29,13 @@ from pydantic import Field, model_validator
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256
+from fedsampling.base.lazy import pd
 from fedsampling.base.records import Strict
 from fedsampling.base.streams import stream, uniforms
 from fedsampling.clients.delays import DelayModel, Delays, LogNormal
+from fedsampling.data.federated import passed_checks
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 EARTH = 6_371_008.8  # mean radius, m
 CITY = (-74.3, -73.6, 40.4, 41.0)  # degrees: west, east, south and north end of New York
@@ -161,8 +160,6 @@ class Nycmesh(DelayModel, name="nycmesh"):
     @classmethod
     def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
         """Compare official files with the published counts: links, nodes, rows."""
-        from fedsampling.data.federated import passed_checks
-
         if edition == "geojson":
             nodes = map_nodes((folder / "active.json").read_bytes())
             links = map_links((folder / "links.json").read_bytes())
@@ -209,8 +206,6 @@ def _chosen(paths: Mapping[str, Path], files: tuple[str, ...]) -> str:
 
 def _table(path: Path, read: "Callable[[bytes], pd.DataFrame]") -> "pd.DataFrame":
     if path.suffix == ".csv":
-        import pandas as pd
-
         return pd.read_csv(path)
     try:
         return read(path.read_bytes())
@@ -223,8 +218,6 @@ def assemble(nodes: "pd.DataFrame", links: "pd.DataFrame", altitudes: "pd.DataFr
 
     Both ends of a link are nodes; altitudes of 0 or less mean unknown.
     """
-    import pandas as pd
-
     west, east, south, north = CITY
     inside = nodes["lon"].between(west, east) & nodes["lat"].between(south, north)
     active = links[links["status"] == "active"].reset_index(drop=True)
@@ -253,8 +246,6 @@ def great_circle(lon_one: ArrayLike, lat_one: ArrayLike, lon: ArrayLike, lat: Ar
 
 def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
     """Generate a network of similar structure: three hubs and nodes around them, some far away."""
-    import pandas as pd
-
     hubs = np.array([[0.0, 0.0, 180.0], [7000.0, -2800.0, 64.0], [6000.0, 300.0, 28.0]])
     hub = rng.choice(3, nodes - 3, p=[0.6, 0.25, 0.15])
     reach = rng.lognormal(np.log(1800), 0.9, nodes - 3)
@@ -275,8 +266,6 @@ def mesh_like(rng: np.random.Generator, nodes: int = 194) -> Mesh:
 
 def map_nodes(content: bytes) -> "pd.DataFrame":
     """Parse the installed nodes: ``id``, ``lon``, ``lat`` (degrees), ``alt_m`` (m, or NaN)."""
-    import pandas as pd
-
     rows = [
         (int(node["id"]), *_place(node["coordinates"]))
         for node in _entries(content, "id", "coordinates")
@@ -289,8 +278,6 @@ def map_nodes(content: bytes) -> "pd.DataFrame":
 
 def map_links(content: bytes) -> "pd.DataFrame":
     """Parse the links: ``lon1``, ``lat1``, ``lon2``, ``lat2`` (degrees) and ``status``."""
-    import pandas as pd
-
     rows = []
     for link in _entries(content, "status", "coordinates"):
         if len(link["coordinates"]) != 2:

@@ -129,7 +129,7 @@ class FederatedDataset:
         all labels and of a client's labels (mean over clients), median number of labels per client.
         Tests: number and, if clients have their own, number per client.
         """
-        return {
+        statistics: dict[str, int | float | str] = {
             "clients": self.n_clients,
             "samples": len(self.x),
             **_spread("samples per client", self.n_samples),
@@ -138,26 +138,19 @@ class FederatedDataset:
             "largest p": float(self.p.max()),
             "sample shape": " x ".join(map(str, self.x.shape[1:])),
             "sample type": str(self.x.dtype),
-            **self._label_statistics(),
-            "test samples": len(self.x_test),
-            **self._test_statistics(),
         }
-
-    def _label_statistics(self) -> Mapping[str, int | float]:
-        if self.classes is None:
-            return {}
-        counts = self.label_counts()
-        return {
-            "classes": self.classes,
-            "entropy of labels": float(_entropy(counts.sum(0))),
-            "mean entropy of a client's labels": float(_entropy(counts).mean()),
-            "median labels of a client": float(np.median((counts > 0).sum(1))),
-        }
-
-    def _test_statistics(self) -> Mapping[str, int | float]:
-        if self.start_test is None:
-            return {}
-        return _spread("test samples per client", np.diff(self.start_test))
+        if self.classes is not None:
+            counts = self.label_counts()
+            statistics |= {
+                "classes": self.classes,
+                "entropy of labels": float(_entropy(counts.sum(0))),
+                "mean entropy of a client's labels": float(_entropy(counts).mean()),
+                "median labels of a client": float(np.median((counts > 0).sum(1))),
+            }
+        statistics["test samples"] = len(self.x_test)
+        if self.start_test is not None:
+            statistics |= _spread("test samples per client", np.diff(self.start_test))
+        return statistics
 
 
 def hold_out(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
+from fedsampling.base.lazy import pd
 from fedsampling.data.federated import FederatedDataset
 
 IMAGE_AXES = 3  # samples, rows and columns: the fewest axes of images
@@ -293,8 +294,6 @@ def _from_tensor(tensor: Any, argument: str) -> NDArray[Any]:
 
 def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
     """Convert Python's objects to an array of their only type."""
-    import pandas as pd
-
     refuse_missing(np.asarray(pd.isna(array)), argument)
     values = array.ravel().tolist()
     kinds = sorted({_kind(kind) for kind in {*map(type, values)}})

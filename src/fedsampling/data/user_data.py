@@ -11,12 +11,13 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedsampling.base.errors import InputError, naming, nearest
+from fedsampling.base.errors import InputError, check_known, naming
+from fedsampling.base.lazy import pd
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import (
@@ -52,9 +53,6 @@ from fedsampling.data.user_tables import (
     standardised,
     train_and_test,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def federated(
@@ -165,16 +163,8 @@ def federated(
         tested = owners(clients_test, len(test.y), "clients_test")
         owner_test = places(tested, names, "clients_test")
     content = (*train, *test, *(part for part in (owner, owner_test) if part is not None))
-    samples = Samples(
-        name=name,
-        x=train.x,
-        y=train.y,
-        x_test=test.x,
-        y_test=test.y,
-        classes=classes,
-        writer=owner,
-        inputs={name: sha256_of(*content)},
-    )
+    inputs = {name: sha256_of(*content)}
+    samples = Samples(name, *train, *test, classes, writer=owner, inputs=inputs)
     if assigned is not None:
         _check_fits(assigned, samples, is_regression=classes is None)
         data, names = assigned.share_out(samples, seed, importance), None
@@ -288,7 +278,18 @@ def from_frame(
     >>> fs.from_frame(frame, target="ill", client="site").n_clients
     2
     """
-    return _from_table(frame, target, features, client, test, options, encode)
+    _check_options(options, "from_frame", {"clients", "clients_test", "y"})
+    checked = check(_Options, {"encode": encode}, "").encode
+    columns = (target, features, client, test)
+    train, tests, encoding = train_and_test(frame, *columns, encodes=checked is not None)
+    options["client_info"] = _properties(options.get("client_info"), client)
+    if tests is not None:
+        for key in ("x_test", "y_test", "test_share"):
+            if options.get(key) is not None:
+                raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
+        options |= {"x_test": tests.x, "y_test": tests.y, "clients_test": tests.owner}
+    data = federated(train.x, train.y, clients=train.owner, **options)
+    return data if checked is None or encoding is None else standardised(data, encoding, checked)
 
 
 def from_huggingface(
@@ -329,7 +330,8 @@ def from_huggingface(
     >>> fs.from_huggingface(rows, target="next", client="author", tokens=True).n_clients
     2
     """
-    return _from_table(dataset, target, features, client, None, options)
+    _check_options(options, "from_huggingface", {"clients", "clients_test", "y"})
+    return from_frame(dataset, target=target, features=features, client=client, **options)
 
 
 class _Options(Strict):
@@ -450,32 +452,6 @@ def _properties(info: Any, client: Any) -> Any:
     return {"client" if name == client else name: info[name] for name in names}
 
 
-def _from_table(
-    source: Any,
-    target: Any,
-    features: Any,
-    client: Any,
-    test_column: Any,
-    options: dict[str, Any],
-    encode: Encode | None = None,
-) -> FederatedDataset:
-    """Make a dataset from named columns, or from splits "train" and "test" of them."""
-    _check_options(options, "from_frame", {"clients", "clients_test", "y"})
-    checked = check(_Options, {"encode": encode}, "").encode
-    columns = (target, features, client, test_column)
-    train, test, encoding = train_and_test(source, *columns, encodes=checked is not None)
-    options["client_info"] = _properties(options.get("client_info"), client)
-    if test is not None:
-        for key in ("x_test", "y_test", "test_share"):
-            if options.get(key) is not None:
-                raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
-        options |= {"x_test": test.x, "y_test": test.y, "clients_test": test.owner}
-    data = federated(train.x, train.y, clients=train.owner, **options)
-    return data if checked is None or encoding is None else standardised(data, encoding, checked)
-
-
 def _check_options(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:
     valid = {*inspect.signature(federated).parameters} - {"x", "y", *excluded}
-    for key in options:
-        if key not in valid:
-            raise InputError(f"{key}: unknown in {function}; {nearest(key, valid)}")
+    check_known(options, valid, f"{{}}: unknown in {function}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,10 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.files import sha256, verified_digest
+from fedsampling.base.lazy import pd
 from fedsampling.base.records import Strict
 from fedsampling.data.user_arrays import numbers, one_type, places, sha256_of
 from fedsampling.data.user_tables import columns_of, is_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TABLES = (".csv", ".parquet")
 INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
@@ -113,8 +111,6 @@ def table_at(path: Path, client: str) -> "pd.DataFrame":
 
 def read_table(path: Path, target: str | None, client: str) -> "pd.DataFrame":
     """Read a table; in a .csv, only empty cells are missing, and no text is taken for a number."""
-    import pandas as pd
-
     with blaming_file("write it again"), warnings.catch_warnings():
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
@@ -142,8 +138,6 @@ def _numbers_or_text(texts: "pd.Series[str]", is_target: bool) -> "pd.Series[Any
 
     So 01 and 1 are two clients, and so are 1e5 and 100000.  Fractions are targets of a regression.
     """
-    import pandas as pd
-
     codes, unique = pd.factorize(texts)
     if (codes < 0).any():
         return texts  # some are missing

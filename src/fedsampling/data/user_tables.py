@@ -11,7 +11,7 @@ no final feature.
 """
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.errors import InputError, described, nearest
+from fedsampling.base.lazy import pd
 from fedsampling.data.federated import ClientInfo, FederatedDataset
 from fedsampling.data.user_arrays import (
     as_array,
@@ -49,14 +50,12 @@ class Encoding:
     gaps: frozenset[Any]
     categories: Mapping[Any, Sequence[Any]]
 
-    @property
-    def gap_of(self) -> list[int | None]:
-        """Each feature's position of its gaps: −1 without gaps, None if it is not numeric."""
-        positions: list[int | None] = []
+    def numeric(self) -> Iterator[tuple[int, int | None]]:
+        """Yield the position of each numeric feature, and of its gaps if it has any."""
+        position = 0
         for name in self.numbers:
-            has_gaps = name in self.gaps
-            positions += [len(positions) + 1, None] if has_gaps else [-1]
-        return positions + [None] * sum(map(len, self.categories.values()))
+            yield position, position + 1 if name in self.gaps else None
+            position += 1 + (name in self.gaps)
 
     def matrix(self, columns: Mapping[Any, Any]) -> Array:
         """Return the features of a table, shape (N, features)."""
@@ -106,18 +105,14 @@ def standardised(data: FederatedDataset, encoding: Encoding, encode: Encode) -> 
     if encode == "by_client" and len(data.x_test) and data.start_test is None:
         raise InputError("encode: by_client requires tests of each client; use pooled")
     x, x_test = data.x.astype(np.float64), data.x_test.astype(np.float64)
-    everything = [(slice(None), slice(None))]
-    parts = everything
+    parts = [(slice(None), slice(None))]
     if encode == "by_client":
         tests = data.start if data.start_test is None else data.start_test
         starts = zip(data.start, data.start[1:], tests, tests[1:], strict=False)
         parts = [(slice(a, b), slice(c, d)) for a, b, c, d in starts]
-    for position, gap in enumerate(encoding.gap_of):
-        if gap is None:
-            continue
-        column, is_known = x[:, position].copy(), np.ones(len(x), np.bool_)
-        if gap >= 0:
-            is_known = x[:, gap] == 0
+    for position, gap in encoding.numeric():
+        column = x[:, position].copy()
+        is_known = np.ones(len(x), np.bool_) if gap is None else x[:, gap] == 0
         overall = float(column[is_known].std()) if is_known.any() else 0.0
         for train, test in parts:
             known = column[train][is_known[train]]
@@ -125,7 +120,7 @@ def standardised(data: FederatedDataset, encoding: Encoding, encode: Encode) -> 
             deviation = (known.std() if len(known) else 0.0) or overall or 1.0
             for samples, rows in ((x, train), (x_test, test)):
                 samples[rows, position] = (samples[rows, position] - mean) / deviation
-                if gap >= 0:
+                if gap is not None:
                     samples[rows, position] *= samples[rows, gap] == 0
     varies = np.ptp(x, axis=0) > 0
     if not varies.any():
@@ -136,8 +131,6 @@ def standardised(data: FederatedDataset, encoding: Encoding, encode: Encode) -> 
 
 def _known(column: Any, name: Any) -> tuple[NDArray[Any], Bools]:
     """Return the values that are not missing, all of one type, and which ones are missing."""
-    import pandas as pd
-
     series = pd.Series(column)
     is_missing: Bools = series.isna().to_numpy(np.bool_)
     if is_missing.all():

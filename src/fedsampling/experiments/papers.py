@@ -18,17 +18,15 @@ from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from fedsampling.base.errors import InputError, naming, nearest
+from fedsampling.base.errors import InputError, check_known, naming, nearest
+from fedsampling.base.families import load_members
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
-
-if TYPE_CHECKING:
-    from fedsampling.experiments.simulations.simulation import Simulation
-
+from fedsampling.experiments.simulations.simulation import Simulation
 
 CROSS_MATRIX = "crossmatrix"  # the paper that compares all samplers; its experiments have prefixes:
 TUNING = "tuning_"  # samplers are tuned, on each dataset
@@ -398,11 +396,8 @@ def _multiplied(changes: Any, base: Any, place: str) -> Any:
 # paper uses.
 
 
-def load_kinds(folder: Path) -> tuple[type["Simulation"], ...]:
+def load_kinds(folder: Path) -> tuple[type[Simulation], ...]:
     """Import and return the run kinds that a paper's ``simulations*.py`` define."""
-    from fedsampling.base.families import load_members
-    from fedsampling.experiments.simulations.simulation import Simulation
-
     kinds: list[type[Simulation]] = []
     for path in sorted(folder.glob("simulations*.py")):
         make_package(folder)
@@ -416,10 +411,7 @@ def defining_modules(folder: Path, files: str, *names: str) -> list[str]:
     modules: dict[str, str] = {}
     for path in sorted(folder.glob(f"{files}*.py")):
         modules |= dict.fromkeys(_names(path), f"papers.{folder.name}.{path.stem}")
-    for name in names:
-        if name not in modules:
-            fix = nearest(name, modules)
-            raise InputError(f"{folder}: no {files}*.py has a function '{name}'; {fix}")
+    check_known(names, modules, f"{folder}: no {files}*.py has a function '{{}}'")
     return sorted({modules[name] for name in names})
 
 

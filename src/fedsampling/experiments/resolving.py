@@ -107,7 +107,8 @@ def only(paper: Paper, experiments: Sequence[str], overridden: Iterable[str]) ->
     if problems:
         raise InputError(*problems)
     removed = dict.fromkeys(paper.experiments.keys() - set(experiments), "")
-    drawn = {k: spec for k, spec in without(paper, removed).artefacts.items() if spec.experiments}
+    kept = without(paper, removed)
+    drawn = {name: spec for name, spec in kept.artefacts.items() if spec.experiments}
     claims = {
         name: claim
         for name, claim in paper.claims.items()
@@ -116,9 +117,8 @@ def only(paper: Paper, experiments: Sequence[str], overridden: Iterable[str]) ->
             claim.experiments or paper.artefacts[claim.artefact].experiments
         )
     }
-    selected = {name: paper.experiments[name] for name in paper.experiments if name in experiments}
-    changes = {"experiments": selected, "artefacts": drawn, "claims": claims}
-    return paper.model_copy(update={**changes, "left_out": {}, "omitted": {}})
+    changes = {"artefacts": drawn, "claims": claims, "left_out": {}, "omitted": {}}
+    return kept.model_copy(update=changes)
 
 
 def no_experiment(name: str, paper: Paper) -> str:

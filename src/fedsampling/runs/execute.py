@@ -23,6 +23,7 @@ import numpy as np
 from fedsampling.base import memory
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable, digest, write_json
+from fedsampling.base.lazy import torch
 from fedsampling.base.stopping import Stop
 from fedsampling.experiments.config import PRODUCTS_VARIABLE, Config
 from fedsampling.experiments.simulations.network import Network
@@ -168,8 +169,6 @@ def device(config: Config) -> str:
     """Return the device that trains networks, by PyTorch's name."""
     if config.device == "cpu":
         return "cpu"
-    import torch  # takes seconds
-
     if torch.cuda.is_available():
         return "cuda"
     if config.device == "cuda":
@@ -231,8 +230,6 @@ def _git(*arguments: str) -> str:
 
 def _device(device: str) -> str:
     if device == "cuda":
-        import torch
-
         return f"cuda: {torch.cuda.get_device_name()}"
     threads = os.environ.get("OMP_NUM_THREADS", "all")
     return f"cpu: {_processor()}, {threads} thread{'' if threads == '1' else 's'}"

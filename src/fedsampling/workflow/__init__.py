@@ -1,1 +1,26 @@
-"""The plan, and the work behind the commands and the Snakefile."""
+"""The plan, and the work behind the commands and the Snakefile; modules load at their first use."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import checking as checking
+    from . import comparing as comparing
+    from . import data_files as data_files
+    from . import doctor as doctor
+    from . import drawing as drawing
+    from . import listing as listing
+    from . import project as project
+    from . import publishing as publishing
+    from . import reporting as reporting
+    from . import running as running
+    from . import status as status
+
+
+def __getattr__(name: str) -> ModuleType:
+    module = f"{__name__}.{name}"
+    if find_spec(module) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(module)

@@ -16,6 +16,7 @@ import numpy as np
 from fedsampling.base import memory
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError, gathering
+from fedsampling.base.lazy import torch
 from fedsampling.base.progress import align, format_bytes, format_duration, reporter
 from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import editions
@@ -355,8 +356,6 @@ def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
 @lru_cache
 def operations_per_second(batch: Batch, slots: int, device: str) -> float:
     """Measure the operations per CPU second of local steps, with up to `slots` stacked slots."""
-    import torch
-
     from fedsampling.learning.models.network import precise
     from fedsampling.learning.training.step import sgd_step
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.base.errors import InputError, naming, nearest
+from fedsampling.base.errors import InputError, check_known, naming
 from fedsampling.base.progress import align, format_bytes
 from fedsampling.base.records import check, merge
 from fedsampling.base.yaml_reading import parse_yaml
@@ -186,13 +186,10 @@ def compare(
     matrix = _cross_matrix(project, files, scale)
     quick = matrix.with_config(scale="quick", data="embedded").plan.experiments
     common: Mapping[str, Any] = next(iter(quick.values()))["samplers"]  # quick scale runs them all
-    if unknown := [name for name in against if name not in common]:
-        raise InputError(
-            *(f"--against {name}: unknown; {nearest(name, common)}" for name in unknown)
-        )
+    check_known(against, common, "--against {}: unknown")
     chosen = chosen_datasets(matrix.plan, datasets, scale, problem)
     for label, entry in entries.items():
-        check_entry(entry, common.get(entry.sampler, {}))
+        check_entry(entry, common.get(entry["name"], {}))
         echo(f"{label}: passes the check (slots, bias, reproducibility, observations, memory)")
     comparison = Comparison(matrix, entries, chosen, problem, against)
     if problem:
@@ -252,11 +249,7 @@ def chosen_datasets(plan: Plan, names: Sequence[str], scale: str, problem: OwnPr
         return [REPLACED_EXPERIMENT]
     if problem.model is not None and not names:
         raise InputError("--model: needs datasets; name them with --on, or use --data")
-    if unknown := [name for name in names if name not in tuned]:
-        no_dataset = f"no dataset at {scale} scale"
-        raise InputError(
-            *(f"--on {name}: {no_dataset}; {nearest(name, tuned)}" for name in unknown)
-        )
+    check_known(names, tuned, f"--on {{}}: no dataset at {scale} scale")
     benchmark = [name for name in tuned if name.startswith(BENCH)]
     return list(dict.fromkeys(names)) or benchmark or tuned
 
@@ -290,12 +283,7 @@ def unread_files(plan: Plan) -> set[str]:
 # leaves out other datasets, and samplers that cannot be compared.
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A sampler with the settings of ``--set``, as one competitor of a comparison."""
-
-    sampler: str
-    settings: dict[str, Any]
+Entry = dict[str, Any]  # one competitor of a comparison: a sampler's name, and settings of --set
 
 
 def all_entries(members: Sequence[type[Scheme]], words: Sequence[str]) -> dict[str, Entry]:
@@ -320,18 +308,17 @@ def all_entries(members: Sequence[type[Scheme]], words: Sequence[str]) -> dict[s
             texts = dict(zip(keys, combination, strict=True))
             differing = [f"{key}-{text}" for key, text in texts.items() if len(values[key]) > 1]
             settings = {key: parse_yaml(text, f"--set {key}") for key, text in texts.items()}
-            entries["-".join([member.named, *differing])] = Entry(member.named, settings)
+            entries["-".join([member.named, *differing])] = {"name": member.named, **settings}
     return entries
 
 
 def check_entry(entry: Entry, common: Mapping[str, Any]) -> None:
     """Check that an entry, with the settings `common` to its sampler, works as it declares."""
-    settings = {**common, **entry.settings}
-    options = {key: value for key, value in settings.items() if key != "name"}
-    if isinstance(m := options.get("m"), int):
-        options["m"] = min(m, N)  # the check uses small populations
+    settings = {**common, **entry}
+    if isinstance(m := settings.get("m"), int):
+        settings["m"] = min(m, N)  # the check uses small populations
     try:
-        sampler = scheme(entry.sampler, **options)
+        sampler = scheme(**settings)
     except InputError as error:
         raise InputError(*(line.replace("scheme.", "--set ", 1) for line in error.lines)) from None
     check_sampler(sampler)
@@ -372,13 +359,13 @@ class Comparison:
 
     def with_fitting_samplers(self, common: Mapping[str, Any], echo: Echo) -> Overrides:
         """Return overrides with all samplers that can train the model; echo the others."""
-        names = {REFERENCE, *self.against, *(entry.sampler for entry in self.entries.values())}
+        names = {REFERENCE, *self.against, *(entry["name"] for entry in self.entries.values())}
         compared = [name for name in common if name in names or not self.against]
         reasons = self.problem.untrainable({name: common[name] for name in compared})
         overrides = self._overrides(reasons)
         reasons |= misfits(self.matrix.with_config(overrides={CROSS_MATRIX: overrides}))
         of_entries = {
-            label: reasons.get(label, reasons.get(entry.sampler))
+            label: reasons.get(label, reasons.get(entry["name"]))
             for label, entry in self.entries.items()
         }
         if refused := [f"{label}: {reason}" for label, reason in of_entries.items() if reason]:
@@ -401,16 +388,16 @@ class Comparison:
         unusable = [name for name, samplers in missing.items() if REFERENCE in samplers]
         if unusable and (not is_benchmark or {*self.datasets} <= {*unusable}):
             raise InputError(
-                f"--on {unusable[0].removeprefix(TUNING)}: the runs of {REFERENCE}, which sets the "
+                f"--on {unusable[0]}: the runs of {REFERENCE}, which sets the "
                 f"target, are not finished at {scale} scale; use another dataset or scale"
             )
-        for experiment in unusable:  # a rank does not need all datasets
-            overrides[experiment] = None
-            del missing[experiment]
-        for experiment, samplers in missing.items():
-            overrides[experiment]["samplers"] |= dict.fromkeys(samplers)
-        left_out = [name for name in unusable if not name.startswith(TUNING)]
-        left_out += sorted({name for samplers in missing.values() for name in samplers})
+        for name in unusable:  # a rank does not need all datasets
+            overrides |= {name: None, TUNING + name: None}
+            del missing[name]
+        for name, samplers in missing.items():
+            for experiment in (name, TUNING + name):
+                overrides[experiment]["samplers"] |= dict.fromkeys(samplers)
+        left_out = unusable + sorted({name for samplers in missing.values() for name in samplers})
         if left_out:
             echo(f"left out because their runs are not finished: {', '.join(left_out)}")
         return overrides
@@ -438,13 +425,13 @@ class Comparison:
             for name, record in matrix_samplers.items()
         }
         samplers = {
-            label: common[entry.sampler] | entry.settings
+            label: common[entry["name"]] | entry
             for label, entry in self.entries.items()
-            if entry.sampler in common and entry.sampler not in left_out
+            if entry["name"] in common and entry["name"] not in left_out
         }
         if not self.problem and not self.against:
             return samplers  # in addition to the paper's "*"
-        compared = {entry.sampler for entry in self.entries.values()}
+        compared = {entry["name"] for entry in self.entries.values()}
         names = [name for name in common if name not in compared and name not in left_out]
         if self.against:
             names = [name for name in names if name in (REFERENCE, *self.against)]
@@ -454,22 +441,17 @@ class Comparison:
         return samplers | {label: None for label in labels if label not in samplers}
 
     def _unfinished(self, overrides: Overrides) -> dict[str, list[str]]:
-        """Return, by experiment, the other samplers with missing runs, tuning included."""
+        """Return, by dataset, the other samplers with missing runs, tuning included."""
         project = self.matrix.with_config(overrides={CROSS_MATRIX: overrides})
         target, shared = run_stores(project.results, project.config)
-        missing: dict[str, list[str]] = {}  # by dataset
+        missing: dict[str, list[str]] = {}
         for job in project.plan.jobs.values():
             samplers = missing.setdefault(job.experiment.removeprefix(TUNING), [])
             if job.sampler in self.entries or job.sampler in samplers:
                 continue
             if not all(locate(run.hash, target, shared, job.code) for run in job.runs):
                 samplers.append(job.sampler)
-        return {
-            experiment: samplers
-            for name, samplers in missing.items()
-            for experiment in (name, TUNING + name)
-            if samplers and f"{CROSS_MATRIX}/{experiment}" in project.plan.experiments
-        }
+        return {name: samplers for name, samplers in missing.items() if samplers}
 
 
 # The results of ``fedsampling compare`` as lines, from the artefacts of the cross matrix.

@@ -5,8 +5,7 @@ datasets then compare shapes and counts with the published ones.  Verification d
 and does not write to the cache or the mirror.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,84 +37,59 @@ from fedsampling.workflow.project import Project
 _ALSO_NEEDED = {"qmnist": "mnist"}  # datasets whose reader also needs another dataset's files
 
 
-@dataclass(frozen=True)
-class FileCheck:
-    """One file in one place."""
-
-    source: Source
-    where: str  # "cache", "mirror", or empty if the file is in neither place
-    checked: str = ""  # kind and source of the checksums that it was compared with
-    fault: str = ""  # the error; empty if no check failed
-
-
-@dataclass(frozen=True)
-class Verification:
-    """Result of verifying one dataset."""
-
-    dataset: str
-    files: tuple[FileCheck, ...]
-    contents: Mapping[str, tuple[str, ...]]  # facts that agree with the published ones, by edition
-    faults: tuple[str, ...]  # errors in files or contents, one line each
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """Text of the checks; errors are in `faults`."""
-        local = [check for check in self.files if check.where]
-        count = f"{len(local)} local files" if local else "no local files"
-        lines = [f"{self.dataset}: {count}"]
-        for check in local:
-            state = "not the published file" if check.fault else f"OK: {check.checked}"
-            lines.append(f"  {check.where}: {check.source.file}: {state}")
-        lines += [
-            f"  contents{f' ({edition})' if edition else ''}: {', '.join(phrases)}"
-            for edition, phrases in self.contents.items()
-        ]
-        return tuple(lines)
-
-
-def verify_dataset(dataset: str, cache: Path, mirror: str | None) -> Verification:
-    """Verify every file of a dataset that is in the cache or in the mirror, if this is a folder."""
-    if dataset not in official_datasets():
-        raise InputError(no_files(dataset))
-    files: list[FileCheck] = []
-    contents: dict[str, tuple[str, ...]] = {}
-    faults: list[str] = []
-    for edition, sources in editions(dataset).items():
-        checks = [check for source in sources for check in _check_places(source, cache, mirror)]
-        damaged = (check for check in checks if check.fault)
-        errors = [f"{check.where}: {check.source.name}: it {check.fault}" for check in damaged]
-        files += checks
-        faults += errors
-        if not errors and all(check.where for check in checks):
-            with gathering(faults):
-                contents[edition] = _read_contents(dataset, edition, cache, mirror)
-    return Verification(dataset, tuple(files), contents, tuple(faults))
-
-
 def verify_each(names: Sequence[str], cache: Path, mirror: str | None) -> Iterator[str]:
     """Verify datasets (all if `names` is empty), and yield the checks as lines."""
     faults: list[str] = []
     for name in names or official_datasets():
-        verification = verify_dataset(name, cache, mirror)
-        yield from verification.lines
-        faults += verification.faults
-        if names and not any(file.where for file in verification.files):
+        lines, errors = verify_dataset(name, cache, mirror)
+        yield from lines
+        faults += errors
+        if names and len(lines) == 1:
             faults.append(f"{name}: no local files; run 'fedsampling data fetch {name}'")
     if faults:
         raise InputError(*faults)
 
 
-def _check_places(source: Source, cache: Path, mirror: str | None) -> list[FileCheck]:
-    places = {"cache": source.path_in(cache)}
-    if mirror and (path := path_in_mirror(source, mirror)):
-        places["mirror"] = path
-    checks = [_check_file(source, name, path) for name, path in places.items() if path.is_file()]
-    return checks or [FileCheck(source, "")]
+def verify_dataset(dataset: str, cache: Path, mirror: str | None) -> tuple[list[str], list[str]]:
+    """Verify every file of a dataset that is in the cache or in the mirror, if this is a folder.
+
+    Returns the checks and the errors, as lines.
+    """
+    if dataset not in official_datasets():
+        raise InputError(no_files(dataset))
+    files: list[str] = []
+    contents: list[str] = []
+    faults: list[str] = []
+    for edition, sources in editions(dataset).items():
+        readable = True  # whether all files of the edition are there and as published
+        for source in sources:
+            places = {"cache": source.path_in(cache)}
+            if mirror and (in_mirror := path_in_mirror(source, mirror)):
+                places["mirror"] = in_mirror
+            local = {place: path for place, path in places.items() if path.is_file()}
+            readable &= bool(local)
+            for place, path in local.items():
+                state = f"OK: {_checked(source)}"
+                if fault := _fault(source, path):
+                    state, readable = "not the published file", False
+                    faults.append(f"{place}: {source.name}: it {fault}")
+                files.append(f"  {place}: {source.file}: {state}")
+        if readable:
+            with gathering(faults):
+                phrases = ", ".join(_read_contents(dataset, edition, cache, mirror))
+                contents.append(f"  contents{f' ({edition})' if edition else ''}: {phrases}")
+    count = f"{len(files)} local files" if files else "no local files"
+    return [f"{dataset}: {count}", *files, *contents], faults
 
 
-def _check_file(source: Source, name: str, path: Path) -> FileCheck:
+def _checked(source: Source) -> str:
+    """Name the kind and the source of the checksums with which a file is compared."""
     kinds = [text.partition(":")[0] for text in (source.checksum, source.published) if text]
-    checked = f"{' and '.join(kinds)} {VERIFIED[source.verified]}" if kinds else VERIFIED["content"]
+    return f"{' and '.join(kinds)} {VERIFIED[source.verified]}" if kinds else VERIFIED["content"]
+
+
+def _fault(source: Source, path: Path) -> str:
+    """Return the error in a file, plain or packed; empty if it is the published one."""
     try:
         if is_packed(source, path.name):
             with TemporaryDirectory() as scratch:
@@ -125,8 +99,8 @@ def _check_file(source: Source, name: str, path: Path) -> FileCheck:
         else:
             verify(source, path)
     except (CorruptError, UnreadableError) as error:
-        return FileCheck(source, name, checked, str(error))
-    return FileCheck(source, name, checked)
+        return str(error)
+    return ""
 
 
 def _read_contents(dataset: str, edition: str, cache: Path, mirror: str | None) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from torch import Tensor
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_record
+from fedsampling.base.lazy import pd
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.evidence.provenance import (
@@ -48,10 +49,6 @@ from fedsampling.runs.places import run_stores
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.scheme import Slots
 from fedsampling.workflow.project import Project
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 CLIENTS, BATCH = 3, 8  # size of the small round
 ROUND = LocalWork(batch=BATCH, step=0.01, steps=2)

@@ -3,7 +3,7 @@
 import math
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from math import inf, log, nan, sqrt
@@ -14,7 +14,7 @@ from typing import Any
 from scipy.special import stdtrit
 from scipy.stats import nct
 
-from fedsampling.base.errors import WARNING, DamagedError, InputError, gathering, nearest
+from fedsampling.base.errors import WARNING, DamagedError, InputError, check_known, gathering
 from fedsampling.base.files import read_record, sha256, write_record
 from fedsampling.evidence import summaries, verdicts
 from fedsampling.evidence.provenance import (
@@ -136,8 +136,7 @@ def render(paper: str, artefact: str, project: Project) -> Path:
     # All summaries of a paper that is not configured must exist.
     configured = paper in project.plan.papers
     spec = project.plan.paper(paper) if configured else load_paper(paper, project.papers)
-    if artefact not in spec.artefacts:
-        raise InputError(f"artefact: '{artefact}' is unknown; {nearest(artefact, spec.artefacts)}")
+    check_known([artefact], spec.artefacts, "artefact: '{}' is unknown")
     loaded = load_summaries(paper, spec.artefacts[artefact].experiments, project.folder)
     return _render(project, spec, artefact, loaded, pdf=True)[-1]
 
@@ -308,7 +307,10 @@ def _judged(
             evidence, finding = RunEvidence(), verdicts.unfit(changed(used) or changed(loaded))
     shown = [row.seeds for row in finding.drawn if row.seeds] or [evidence.seeds]
     needs_runs = finding.grade not in ("paper's size", "transfer")
-    open_jobs = [job for key in at_full_size for job in _open_jobs(unfinished.get(key, ()), cases)]
+    open_jobs: list[Job] = []
+    for key in at_full_size:  # all of an experiment if the claim names none of its cases
+        jobs = unfinished.get(key, ())
+        open_jobs += [job for job in jobs if job.case in cases] or jobs
     declared = claim.declared
     return Claim(
         id=name,
@@ -335,12 +337,6 @@ def _judged(
         parts=finding.parts,
         topic=claim.topic,
     )
-
-
-def _open_jobs(unfinished: Sequence[Job], cases: Collection[str]) -> list[Job]:
-    """Return the jobs of a claim's cases; those of all cases if the claim names none of theirs."""
-    selected = [job for job in unfinished if job.case in cases]
-    return selected or [*unfinished]
 
 
 def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:

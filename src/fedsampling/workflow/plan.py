@@ -5,6 +5,7 @@ The Snakefile imports this module, so it must stay light: no pandas, matplotlib 
 
 import hashlib
 import json
+from collections import UserDict
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fedsampling.base.errors import InputError, gathering, nearest
+from fedsampling.base.errors import InputError, check_known, gathering, nearest
 from fedsampling.base.files import digest, write_text
 from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
@@ -45,15 +46,14 @@ class Plan:
 
     def paper(self, key: str) -> Paper:
         """Return a paper."""
-        if key in self.papers:
-            return self.papers[key]
-        raise InputError(f"paper: '{key}' is not in the configuration; {nearest(key, self.papers)}")
+        check_known([key], self.papers, "paper: '{}' is not in the configuration")
+        return self.papers[key]
 
     def job(self, name: str) -> Job:
         """Return a job."""
         if name not in self.jobs:
             self.paper(name.partition("/")[0])
-            raise InputError(f"job: '{name}' is unknown; {nearest(name, self.jobs)}")
+        check_known([name], self.jobs, "job: '{}' is unknown")
         return self.jobs[name]
 
     def jobs_of(self, paper: str, experiment: str) -> list[str]:
@@ -324,24 +324,16 @@ def _jobs(entries: str, papers: Mapping[str, Paper]) -> tuple[dict[str, Job], fr
     return jobs, frozenset(due)
 
 
-class _LazyJobs(Mapping[str, Job]):
+class _LazyJobs(UserDict[str, Job]):
     """Jobs of a plan, read from their entries at first use."""
 
     def __init__(self, entries: str, papers: Mapping[str, Paper]) -> None:
         self._entries, self._papers = entries, papers
 
     @cached_property
-    def _jobs(self) -> dict[str, Job]:
+    def data(self) -> dict[str, Job]:  # type: ignore[override]
+        """What UserDict reads."""
         return _jobs(self._entries, self._papers)[0]
-
-    def __getitem__(self, name: str) -> Job:
-        return self._jobs[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._jobs)
-
-    def __len__(self) -> int:
-        return len(self._jobs)
 
 
 def _use(fields: dict[str, Any]) -> DatasetUse:

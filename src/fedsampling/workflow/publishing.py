@@ -7,10 +7,10 @@ import re
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.files import write_record, write_text
+from fedsampling.base.lazy import pd
 from fedsampling.experiments.papers import MAX_NAME, load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
@@ -18,10 +18,6 @@ from fedsampling.runs.execute import locate
 from fedsampling.runs.places import INDEX, PUBLISHED, index, published_runs, run_stores
 from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 SCALES = ("paper", "reduced", "quick")  # the largest first
 
@@ -35,9 +31,8 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
     plan, config = project.plan, project.config
     valid = {*plan.papers, *plan.experiments}
     valid |= {f"{key}/{name}" for key, paper in plan.papers.items() for name in paper.left_out}
-    if unknown := [name for name in names if name not in valid]:
-        known = ((name, valid if "/" in name else plan.papers) for name in unknown)
-        raise InputError(*(f"'{name}' is unknown; {nearest(name, keys)}" for name, keys in known))
+    check_known([name for name in names if "/" not in name], plan.papers, "'{}' is unknown")
+    check_known([name for name in names if "/" in name], valid, "'{}' is unknown")
     if config.scale not in ("reduced", "paper") or config.data != "official":
         raise InputError(
             "scale: runs at quick scale or with embedded data cannot be published; "
@@ -99,9 +94,7 @@ def summary(paper: str, experiment: str) -> "pd.DataFrame":
             raise InputError(f"{key}: {value!r} is invalid; must be its name")
     root = Path() if Path("papers").is_dir() else project_folder()
     experiments = load_paper(paper, root / "papers").experiments
-    if experiment not in experiments:
-        fix = nearest(experiment, experiments)
-        raise InputError(f"experiment: '{experiment}' is unknown; {fix}")
+    check_known([experiment], experiments, "experiment: '{}' is unknown")
     published = published_runs(root / PUBLISHED)
     for scale in SCALES:
         expanded = plan({"scale": scale, "data": "official", "papers": [paper]}, root / "papers")
@@ -139,8 +132,6 @@ def _describe(readme: Path, files: Mapping[str, Mapping[str, store.Result]], pap
 
 def _table(jobs: list[Job], file: Path) -> "pd.DataFrame":
     """Join the published runs of an experiment's jobs; `file` holds them."""
-    import pandas as pd
-
     tables = []
     for job in jobs:
         for run in job.runs:

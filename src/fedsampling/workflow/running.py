@@ -13,7 +13,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from fedsampling.base.errors import InputError, gathering, nearest
+from fedsampling.base.errors import InputError, check_known, gathering
 from fedsampling.base.files import write_text
 from fedsampling.base.progress import reporter
 from fedsampling.base.stopping import Stopped, requeue, watching
@@ -141,8 +141,7 @@ def tune(
     experiments = project.plan.experiments
     tuning = {name: name.replace("/", f"/{TUNING}") for name in experiments}
     tunable = [name for name, trials in tuning.items() if trials in experiments]
-    if unknown := [name for name in names if name not in tunable]:
-        raise InputError(*(f"'{name}' has no tuning; {nearest(name, tunable)}" for name in unknown))
+    check_known(names, tunable, "'{}' has no tuning")
     trials = _only(project, [tuning[name] for name in names])
     if status := _run(trials, echo):
         return status

@@ -16,8 +16,9 @@ from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import dataset, tff
 from fedsampling.data.datasets.shakespeare import VOCABULARIES, encode
 from fedsampling.data.datasets.tff import sequences
-from fedsampling.data.datasets.tff_files import FeatureType, Part, sqlite_examples, unpack_parts
+from fedsampling.data.datasets.tff_files import FeatureType, Part, sqlite_examples, unpacked_parts
 from fedsampling.data.federated import Samples, share_of_largest
+from fedsampling.data.sources.sources import editions
 
 h5py = pytest.importorskip("h5py", reason="reading TFF's files needs h5py")
 
@@ -142,9 +143,13 @@ def test_hdf5_without_examples_and_a_damaged_archive_are_rejected(tmp_path):
     h5py.File(tmp_path / "a.h5", "w").close()
     with pytest.raises(ValueError, match="has no group 'examples'"):
         tff.read_digits("tff_emnist", Part(tmp_path / "a.h5"), Part(tmp_path / "a.h5"))
-    (tmp_path / "all.sqlite.lzma").write_bytes(lzma.compress(bytes(9))[:-9])
-    with pytest.raises(InputError, match=r"it cannot be decompressed .*fetch it again"):
-        unpack_parts(tmp_path / "all.sqlite.lzma", "tff_emnist", "sqlite", tmp_path)
+    (source,) = editions("tff_emnist")["sqlite"]
+    (tmp_path / source.file).write_bytes(lzma.compress(bytes(9))[:-9])
+    with (
+        pytest.raises(InputError, match=r"it cannot be decompressed .*fetch it again"),
+        unpacked_parts("tff_emnist", "sqlite", tmp_path),
+    ):
+        pass
 
 
 class TestVerify:

@@ -3,7 +3,14 @@
 import pytest
 import requests
 
-from .publisher import running
+from fedsampling.data.sources import fetch
+
+from .publisher import SHORT_WAITS, running
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    monkeypatch.setattr(fetch, "PATIENCE", SHORT_WAITS)
 
 
 @pytest.fixture

@@ -134,8 +134,8 @@ def files_in(folder):
     return {path.name for path in folder.iterdir() if path.suffix != ".lock"}
 
 
-def fetched_content(cache, source, patience=SHORT_WAITS):
-    path = fetch(source, cache, None, patience=patience)
+def fetched_content(cache, source):
+    path = fetch(source, cache, None)
     assert files_in(path.parent) == {path.name}  # and nothing besides
     return path.read_bytes()
 
@@ -145,7 +145,7 @@ def error_line(cache, source, mirror=None):
     target = cache / source.name
     before = target.read_bytes() if target.exists() else None
     with pytest.raises(InputError) as caught:
-        fetch(source, cache, mirror, patience=SHORT_WAITS)
+        fetch(source, cache, mirror)
     (line,) = caught.value.lines
     assert "\n" not in line
     assert (target.read_bytes() if target.exists() else None) == before

@@ -15,7 +15,6 @@ from fedsampling.data.sources.fetch import fetch, fetch_all
 from .publisher import (
     CONTENT,
     OTHER,
-    SHORT_WAITS,
     big,
     cut,
     error_line,
@@ -29,7 +28,7 @@ class TestMirrorAtAUrl:
     def test_a_packed_file_is_fetched(self, tmp_path, publisher):
         publisher.content = gzip.compress(CONTENT)
         publisher.faults = [status(404)] * 3  # of the plain file, .xz and .bz2
-        path = fetch(big(), tmp_path, f"{publisher.url}/data/", patience=SHORT_WAITS)
+        path = fetch(big(), tmp_path, f"{publisher.url}/data/")
         assert path.read_bytes() == CONTENT
 
 
@@ -57,7 +56,7 @@ class TestWrongContent:
 
 
 def in_process(cache, source, results):
-    results.put(fetch(source, cache, None, patience=SHORT_WAITS).read_bytes() == CONTENT)
+    results.put(fetch(source, cache, None).read_bytes() == CONTENT)
 
 
 def test_two_processes_fetch_a_file_once(tmp_path, publisher):

@@ -9,7 +9,7 @@ from fedsampling.data.sources.fetch import fetch_all, fetch_dataset
 from fedsampling.data.sources.local_files import converted
 from fedsampling.data.sources.sources import SOURCES
 
-from .publisher import SHORT_WAITS, big, files_in, put
+from .publisher import big, files_in, put
 
 TEXT = b"-1 1:0.5 3:1\n"
 URL = "https://publisher.example/things/small.txt"
@@ -58,7 +58,7 @@ class TestSeveral:
         put(tmp_path / "mirror/two/one.txt", TEXT)  # half an edition is none
         for mirror in (str(tmp_path / "mirror"), None):
             with pytest.raises(InputError) as caught:
-                fetch_dataset("two", tmp_path / "cache", mirror, patience=SHORT_WAITS)
+                fetch_dataset("two", tmp_path / "cache", mirror)
             assert [line[:12] for line in caught.value.lines] == ["archive.txt:"]
 
 

@@ -1,7 +1,7 @@
 """The base classes of datasets, records of settings that can load clients; and stand-ins.
 
 Adding a file with such a class to this folder registers the dataset.  The workflow imports all of
-these files, so slow libraries must be imported inside functions.
+these files, so slow libraries must be imported inside functions, or from ``base.lazy``.
 """
 
 from dataclasses import replace
@@ -36,7 +36,9 @@ class Dataset(Named, package="fedsampling.data.datasets"):
     @property
     def max_clients(self) -> int | None:
         """Upper bound on the number of clients; None if unknown before loading."""
-        return getattr(self, "clients", None) or self.published
+        partition = getattr(self, "partition", None)
+        by_settings = partition.max_clients if partition else getattr(self, "clients", None)
+        return by_settings or self.published
 
     def files(self) -> tuple[str, ...]:
         """Names of the official datasets that these settings read."""
@@ -109,11 +111,6 @@ class Images(PooledData):
     fraction: Part = hashed_if_set(1.0, "of all images, training and test")
     partition: Partition
 
-    @property
-    def max_clients(self) -> int | None:
-        """Upper bound on the number of clients of the partition; None if unknown."""
-        return self.partition.max_clients or self.published
-
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the images, which are the same for every seed."""
         samples = _random_fraction(self.samples(source, cache, mirror), self.fraction, seed)
@@ -162,12 +159,7 @@ def chosen_rows(samples: Samples, train: NDArray[Any], test: NDArray[Any]) -> Sa
 
 
 def with_tests(
-    test: Bools,
-    name: str,
-    x: NDArray[Any],
-    y: Ints,
-    classes: int,
-    writer: Ints | None = None,
+    test: Bools, name: str, x: NDArray[Any], y: Ints, classes: int, writer: Ints | None = None
 ) -> Samples:
     """Return samples of which those that the mask `test`, shape (N,), marks are the tests."""
     pool = Samples(name, x, y, x, y, classes, writer, writer)
@@ -224,16 +216,8 @@ def images(
         pixels[:, :_KNOT] = pixels[:, -_KNOT:] = pixels[:, :, :_KNOT] = pixels[:, :, -_KNOT:] = 0
         return pixels
 
-    return Samples(
-        name=name,
-        x=drawn(y, writer),
-        y=y,
-        x_test=drawn(y_test, writer_test),
-        y_test=y_test,
-        classes=classes,
-        writer=writer,
-        writer_test=writer_test,
-    )
+    x, x_test = drawn(y, writer), drawn(y_test, writer_test)
+    return Samples(name, x, y, x_test, y_test, classes, writer, writer_test)
 
 
 def digits_like(rng: np.random.Generator, *, train: int, test: int, writers: int) -> Samples:

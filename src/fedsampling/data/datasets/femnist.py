@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import reading, replacing, sha256, sha256_by_name
+from fedsampling.base.files import reading, replacing, sha256_by_name
 from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import (
@@ -166,17 +166,8 @@ def read(path: Path) -> Samples:
     with np.load(path, allow_pickle=False) as arrays:
         x, y, start = arrays["x"], arrays["y"].astype(np.int64), arrays["start"]
     writer = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    return Samples(
-        name="femnist",
-        x=x,
-        y=y,
-        x_test=x[:0],
-        y_test=y[:0],
-        classes=len(CLASSES),
-        writer=writer,
-        writer_test=writer[:0],
-        inputs={path.name: sha256(path)},
-    )
+    arrays = x, y, x[:0], y[:0], len(CLASSES), writer, writer[:0]
+    return Samples("femnist", *arrays, inputs=sha256_by_name([path]))
 
 
 def first_repeated(samples: Samples) -> Samples:

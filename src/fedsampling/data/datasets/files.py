@@ -58,11 +58,6 @@ class Files(PublishedData, name="files"):
         record = with_digest(record, "path", "content", (".npz", *TABLES))
         return with_digest(record, "client_info", "info_content")
 
-    @property
-    def max_clients(self) -> int | None:
-        """Upper bound on the number of clients; None if the settings do not determine it."""
-        return self.partition.max_clients if self.partition else None
-
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Read the file, whatever `source` is, and assign its samples to clients."""
         path = Path(self.path)

@@ -136,16 +136,9 @@ class Quadratic(NetworkData, name="quadratic"):
 
         x, y = drawn(self.samples)
         x_test, y_test = drawn(self.tests)
-        return FederatedDataset(
-            name="quadratic",
-            x=x,
-            y=y,
-            start=np.arange(m + 1) * self.samples,
-            p=np.full(m, 1 / m),
-            x_test=x_test,
-            y_test=y_test,
-            start_test=np.arange(m + 1) * self.tests,
-        )
+        start, start_test = (np.arange(m + 1) * count for count in (self.samples, self.tests))
+        p = np.full(m, 1 / m)
+        return FederatedDataset("quadratic", x, y, start, p, x_test, y_test, start_test=start_test)
 
 
 # The simulated regression of Rizk et al. 2022.
@@ -210,12 +203,6 @@ class Regression(ConvexData, name="regression"):
         if isinstance(noise, Few):
             log_variance[: noise.few] += np.log(noise.factor)
         d = u @ w_star + np.exp(log_variance / 2) * disturbance.standard_normal((K, N_k))
-        return FederatedDataset(
-            name="regression",
-            x=u.reshape(K * N_k, M),
-            y=d.reshape(K * N_k),
-            start=np.arange(K + 1) * N_k,
-            p=np.full(K, 1 / K),
-            x_test=np.empty((0, M)),
-            y_test=np.empty(0),
-        )
+        x, y, start = u.reshape(K * N_k, M), d.ravel(), np.arange(K + 1) * N_k
+        tests = np.empty((0, M)), np.empty(0)
+        return FederatedDataset("regression", x, y, start, np.full(K, 1 / K), *tests)

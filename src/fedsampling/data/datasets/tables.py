@@ -24,7 +24,7 @@ Anguita, Ghio, Oneto, Parra, Reyes-Ortiz: A public domain dataset for human acti
 using smartphones. ESANN 2013.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Literal
@@ -67,9 +67,9 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The rows of a file: features, labels from zero, and owners."""
+    """The rows of a file: features or signals, labels from zero, and owners."""
 
-    x: Array
+    x: NDArray[Any]
     y: Ints
     owner: Ints | None = None
 
@@ -87,7 +87,7 @@ class TableData(PooledData):
         """Upper bound on the number of clients; None if the settings do not determine it."""
         if isinstance(self.partition, ByDigit):
             return self.partition.clients_per_label * len(self.layout.per_label)
-        return self.partition.max_clients or self.published
+        return super().max_clients
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the samples, which are the same for every seed."""
@@ -176,16 +176,20 @@ def _split(name: str, table: Table, classes: int, by_owner: bool = False) -> Sam
     return with_tests(test, name, standardised(table.x, ~test), table.y, classes, table.owner)
 
 
-class Dna(TableData, name="dna"):
+class LabelledData(TableData):
+    """A table whose samples have no owners."""
+
+    partition: LabelPartition
+
+
+class Dna(LabelledData, name="dna"):
     """Primate splice junctions of UCI, as Statlog coded them."""
 
     # Three binary attributes for each of 60 nucleotides.
     layout: ClassVar[Layout] = Layout("DNA", "Class", features=180, per_label=(767, 765, 1654))
 
-    partition: LabelPartition
 
-
-class Letter(TableData, name="letter"):
+class Letter(LabelledData, name="letter"):
     """Letter recognition of UCI."""
 
     # Attributes of images of the capital letters in 20 distorted fonts.
@@ -199,10 +203,8 @@ class Letter(TableData, name="letter"):
         ),
     )  # fmt: skip
 
-    partition: LabelPartition
 
-
-class Satellite(TableData, name="satellite"):
+class Satellite(LabelledData, name="satellite"):
     """Statlog's Landsat data of UCI."""
 
     # Kinds of soil, from four spectral bands of 3 × 3 pixels.
@@ -210,10 +212,8 @@ class Satellite(TableData, name="satellite"):
         "Satellite", "classes", features=36, per_label=(1533, 703, 1358, 626, 707, 1508)
     )
 
-    partition: LabelPartition
 
-
-class Shuttle(TableData, name="shuttle"):
+class Shuttle(LabelledData, name="shuttle"):
     """Statlog's shuttle data of UCI."""
 
     # States of a radiator; three of the seven labels have 50 samples or fewer.
@@ -221,16 +221,12 @@ class Shuttle(TableData, name="shuttle"):
         "Shuttle", "Class", features=9, per_label=(45586, 50, 171, 8903, 3267, 10, 13)
     )
 
-    partition: LabelPartition
 
-
-class Spam(TableData, name="spam"):
+class Spam(LabelledData, name="spam"):
     """Spambase of UCI."""
 
     # Frequencies of words and characters in e-mails.
     layout: ClassVar[Layout] = Layout("spam", "type", features=57, per_label=(2788, 1813))
-
-    partition: LabelPartition
 
 
 class Vowel(TableData, name="vowel"):
@@ -266,7 +262,7 @@ class UciHar(Images, name="uci_har"):
         """Read UCI's archive, or the copy; owners are the subjects."""
         windows = read_copy(folder) if edition == "copy" else read_archive(folder / ARCHIVE)
         checks = _verify_windows(windows)
-        table = Table(features(windows.x), windows.y, windows.subject)
+        table = replace(windows, x=features(windows.x))
         return _split("uci_har", table, len(PER_ACTIVITY), by_owner=True), checks
 
     @classmethod
@@ -279,25 +275,16 @@ class UciHar(Images, name="uci_har"):
         return _split("uci_har-like", table, len(counts), by_owner=True)
 
 
-@dataclass(frozen=True, eq=False)
-class Windows:
-    """Raw signals: `x`, shape (windows, 9, 128); labels and subjects from zero."""
-
-    x: NDArray[np.float32]
-    y: Ints
-    subject: Ints
-
-
-def read_copy(folder: Path) -> Windows:
-    """Read the copy: the four byte planes of the signals one after the other, and the labels."""
+def read_copy(folder: Path) -> Table:
+    """Read signals, shape (windows, 9, 128), stored as four byte planes, and their labels."""
     planes = np.fromfile(folder / "signals.f32", np.uint8).reshape(4, -1)
     x = planes.T.copy().view("<f4").reshape(-1, len(SIGNALS), LENGTH)
     with np.load(folder / "labels.npz", allow_pickle=False) as rows:
         subject = rows["subject"].astype(np.int64)
-        return Windows(x, rows["y"].astype(np.int64), subject - subject.min())
+        return Table(x, rows["y"].astype(np.int64), subject - subject.min())
 
 
-def read_archive(archive: Path) -> Windows:
+def read_archive(archive: Path) -> Table:
     """Read UCI's archive, a zip file inside a zip file, and join its training and test parts."""
     with TemporaryDirectory(dir=archive.parent) as folder:
         outer = unpack(archive, Path(folder), _BOUNDS, lambda name: name.endswith(".zip"))
@@ -310,7 +297,7 @@ def read_archive(archive: Path) -> Windows:
 
         y, subject = (column(name, np.int64, 1) - 1 for name in ("y", "subject"))
         x = np.stack([column(signal, np.float32, 2) for signal in SIGNALS], axis=1)
-        return Windows(x, y, subject)
+        return Table(x, y, subject)
 
 
 def features(x: NDArray[np.float32]) -> Array:
@@ -321,7 +308,8 @@ def features(x: NDArray[np.float32]) -> Array:
     return np.concatenate([signals.mean(2), signals.std(2), least, largest, step], axis=1)
 
 
-def _verify_windows(windows: Windows) -> tuple[str, ...]:
+def _verify_windows(windows: Table) -> tuple[str, ...]:
+    assert windows.owner is not None
     counts = np.bincount(windows.y, minlength=len(PER_ACTIVITY)).tolist()
     return passed_checks(
         "uci_har",
@@ -329,6 +317,6 @@ def _verify_windows(windows: Windows) -> tuple[str, ...]:
             f"windows of {len(SIGNALS)} signals": windows.x.shape[1:] == (len(SIGNALS), LENGTH),
             f"{sum(PER_ACTIVITY):,} windows": len(windows.x) == len(windows.y) == sum(PER_ACTIVITY),
             f"windows of each of {len(PER_ACTIVITY)} activities": counts == list(PER_ACTIVITY),
-            f"{SUBJECTS} subjects": len(np.unique(windows.subject)) == SUBJECTS,
+            f"{SUBJECTS} subjects": len(np.unique(windows.owner)) == SUBJECTS,
         },
     )

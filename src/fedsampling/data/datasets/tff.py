@@ -86,17 +86,12 @@ def read_digits(name: str, train: Part, test: Part) -> Samples:
     x, y, owners = _read(train, "pixels", pixels)
     x_test, y_test, owners_test = _read(test, "pixels", pixels)
     number = {client: k for k, client in enumerate(sorted({*owners, *owners_test}))}
-    return Samples(
-        name=name,
-        x=x,
-        y=y,
-        x_test=x_test,
-        y_test=y_test,
-        classes=10,
-        writer=_expand(owners, number),
-        writer_test=_expand(owners_test, number),
-        inputs=inputs(train, test),
+    writer, writer_test = (
+        np.repeat([number[client] for client in sizes], [*sizes.values()])
+        for sizes in (owners, owners_test)
     )
+    read = inputs(train, test)
+    return Samples(name, x, y, x_test, y_test, 10, writer, writer_test, inputs=read)
 
 
 def read_cifar100(train: Part, test: Part) -> Samples:
@@ -108,16 +103,9 @@ def read_cifar100(train: Part, test: Part) -> Samples:
     image = FeatureType((32, 32, 3), np.uint8)
     x, y, owners = _read(train, "image", image)
     x_test, y_test, _ = _read(test, "image", image)
-    return Samples(
-        name="tff_cifar100",
-        x=x,
-        y=y,
-        x_test=x_test,
-        y_test=y_test,
-        classes=100,
-        writer=_expand(owners, {client: k for k, client in enumerate(owners)}),
-        inputs=inputs(train, test),
-    )
+    writer = np.repeat(np.arange(len(owners)), [*owners.values()])
+    read = inputs(train, test)
+    return Samples("tff_cifar100", x, y, x_test, y_test, 100, writer, inputs=read)
 
 
 def read_snippets(part: Part) -> Snippets:
@@ -191,11 +179,6 @@ def _opened(part: Part, kinds: Mapping[str, FeatureType]) -> AbstractContextMana
     if part.split:
         return sqlite_examples(part.path, part.split, kinds)
     return hdf5_examples(part.path, kinds)
-
-
-def _expand(owners: dict[str, int], number: dict[str, int]) -> Ints:
-    """Return the number of each sample's owner."""
-    return np.repeat([number[client] for client in owners], [*owners.values()])
 
 
 # The three unbalanced sets of Federated EMNIST's digits that Chen et al. 2022 published.

@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ from fedsampling.data.sources.sources import editions
 # the encoding of protocol buffers, https://protobuf.dev/programming-guides/encoding.
 
 
-_T = TypeVar("_T", bound=np.generic)
 Feature = list[bytes] | NDArray[np.float32] | Ints
 
 _VARINT, _LONG, _BYTES, _SHORT = 0, 1, 2, 5  # the wire types; the others are obsolete
@@ -48,40 +47,30 @@ def parse_example(content: bytes) -> dict[str, Feature]:
     """Parse one record: values by feature name, a list of bytes, float32 or int64."""
     features: dict[str, Feature] = {}
     for field, value in _fields(content):
-        for inner, entry in _fields(_message(value)) if field == 1 else ():
+        for inner, entry in _fields(value) if field == 1 else ():
             if inner == 1:
-                parts = dict(_fields(_message(entry)))
-                name = bytes(_message(parts.get(1, b""))).decode()
-                features[name] = _decoded_feature(_message(parts.get(2, b"")))
+                parts = dict(_fields(entry))
+                features[bytes(parts.get(1, b"")).decode()] = _decoded(parts.get(2, b""))
     return features
 
 
-def _decoded_feature(content: memoryview) -> Feature:
+def _decoded(content: bytes | memoryview) -> Feature:
     """Read the only list in a feature."""
     for kind, value in _fields(content):
-        entries = [entry for field, entry in _fields(_message(value)) if field == 1]
+        # An unpacked entry is a single number; a packed one contains all of them.
+        fields = _fields(value, numbers=kind == 3)
+        entries = [bytes(entry) for field, entry in fields if field == 1]
         if kind == 1:
-            return [bytes(_message(entry)) for entry in entries]
+            return entries
         if kind == 2:
-            return _joined([np.frombuffer(_message(entry), "<f4") for entry in entries], np.float32)
+            return np.frombuffer(b"".join(entries), "<f4")
         if kind == 3:
-            # An unpacked entry is a single number; a packed one contains all of them.
-            numbers = [
-                np.array([entry], np.uint64).view(np.int64)
-                if isinstance(entry, int)
-                else _varints(entry)
-                for entry in entries
-            ]
-            return _joined(numbers, np.int64)
+            return _varints(b"".join(entries))
     raise ValueError("not a record of examples: a feature has no values")
 
 
-def _joined(parts: list[NDArray[_T]], dtype: type[_T]) -> NDArray[_T]:
-    return np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype)
-
-
-def _varints(content: memoryview) -> Ints:
-    """Decode all packed numbers at once: seven bits per byte, the lowest first."""
+def _varints(content: bytes) -> Ints:
+    """Decode all numbers at once: seven bits per byte, the lowest first."""
     data = np.frombuffer(content, np.uint8)
     last = data < 0x80
     if not len(data):
@@ -94,26 +83,27 @@ def _varints(content: memoryview) -> Ints:
     return np.bitwise_or.reduceat(bits, start).view(np.int64)
 
 
-def _fields(content: bytes | memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Yield the fields of a message: number, and value or content."""
+def _fields(content: bytes | memoryview, numbers: bool = False) -> Iterator[tuple[int, memoryview]]:
+    """Yield the fields of a message, and of `numbers` the bytes as they are: number and content."""
     view, at = memoryview(content), 0
     while at < len(view):
         key, at = _varint(view, at)
         kind = key & 7
-        if kind == _VARINT:
-            value, at = _varint(view, at)
-            yield key >> 3, value
-            continue
-        if kind == _BYTES:
+        if kind == _VARINT and numbers:
+            _, end = _varint(view, at)
+        elif kind == _VARINT:
+            raise ValueError("not a record of examples: a number where a message is due")
+        elif kind == _BYTES:
             length, at = _varint(view, at)
+            end = at + length
         elif kind in _WIDTHS:
-            length = _WIDTHS[kind]
+            end = at + _WIDTHS[kind]
         else:
             raise ValueError(f"not a record of examples: wire type {kind}")
-        if at + length > len(view):
+        if end > len(view):
             raise ValueError("not a record of examples: it ends too early")
-        yield key >> 3, view[at : at + length]
-        at += length
+        yield key >> 3, view[at:end]
+        at = end
 
 
 def _varint(view: memoryview, at: int) -> tuple[int, int]:
@@ -122,14 +112,8 @@ def _varint(view: memoryview, at: int) -> tuple[int, int]:
     for place, byte in enumerate(view[at : at + 10]):
         value |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
-            return value & (1 << 64) - 1, at + place + 1
+            return value, at + place + 1
     raise ValueError("not a record of examples: a number does not end")
-
-
-def _message(value: int | bytes | memoryview) -> memoryview:
-    if isinstance(value, int):
-        raise ValueError("not a record of examples: a number where a message is due")
-    return memoryview(value)
 
 
 @dataclass(frozen=True)
@@ -165,27 +149,23 @@ _SPLITS = {"tff_emnist": ("digits_only_train", "digits_only_test")}  # others: "
 
 
 @contextmanager
-def unpacked_parts(dataset: str, edition: str, folder: Path) -> Iterator[tuple[Part, Part]]:
-    """Unpack the archive in `folder` during the ``with`` block; see :func:`unpack_parts`."""
+def unpacked_parts(dataset: str, edition: str, folder: Path) -> Iterator[list[Part]]:
+    """Unpack the archive in `folder` during the ``with`` block; yield its two parts."""
     (source,) = editions(dataset)[edition]
+    archive, stem = folder / source.file, source.file.split(".")[0]
     with TemporaryDirectory(dir=folder) as unpacked:
-        yield unpack_parts(folder / source.file, dataset, edition, Path(unpacked))
-
-
-def unpack_parts(archive: Path, dataset: str, edition: str, folder: Path) -> tuple[Part, Part]:
-    """Unpack an archive into `folder`; return its training and its test part."""
-    stem = archive.name.split(".")[0]
-    if edition == "sqlite":
-        database = folder / f"{stem}.sqlite"
-        try:
-            copy_unpacked(archive, lzma.open, database, _SQLITE)
-        except CorruptError as error:
-            raise InputError(f"{archive}: it {error}; fetch it again") from error
-        train, test = _SPLITS.get(dataset, ("train", "test"))
-        return Part(database, train, archive), Part(database, test, archive)
-    unpack(archive, folder, _HDF5)
-    train_file, test_file = (folder / f"{stem}_{part}.h5" for part in ("train", "test"))
-    return Part(train_file, origin=archive), Part(test_file, origin=archive)
+        if edition == "sqlite":
+            database = Path(unpacked, f"{stem}.sqlite")
+            try:
+                copy_unpacked(archive, lzma.open, database, _SQLITE)
+            except CorruptError as error:
+                raise InputError(f"{archive}: it {error}; fetch it again") from error
+            splits = _SPLITS.get(dataset, ("train", "test"))
+            yield [Part(database, split, archive) for split in splits]
+        else:
+            unpack(archive, Path(unpacked), _HDF5)
+            files = (f"{stem}_{part}.h5" for part in ("train", "test"))
+            yield [Part(Path(unpacked, file), origin=archive) for file in files]
 
 
 _LONGEST = 1 << 20  # bytes of one value; a CIFAR image has about 12,000
@@ -202,7 +182,7 @@ def sqlite_examples(
             sizes = dict(
                 connection.execute(
                     "SELECT client_id, COUNT(*) FROM examples WHERE split_name = ? "
-                    "GROUP BY client_id",
+                    "GROUP BY client_id ORDER BY client_id",
                     (split,),
                 )
             )
@@ -223,7 +203,7 @@ def sqlite_examples(
                     for name, kind in kinds.items()
                 }
 
-            yield Examples({client: sizes[client] for client in sorted(sizes)}, read)
+            yield Examples(sizes, read)
     except sqlite3.Error as error:
         raise ValueError(f"{database}: not a database of examples ({error})") from error
 

@@ -13,12 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fedsampling import __version__
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.files import replacing, writing
+from fedsampling.base.lazy import requests
 from fedsampling.data.sources.local_files import (
     MAX_UNKNOWN_BYTES,
     PIECE_BYTES,
@@ -35,9 +35,6 @@ from fedsampling.data.sources.local_files import (
     verify,
 )
 from fedsampling.data.sources.sources import Source, editions, no_files
-
-if TYPE_CHECKING:
-    import requests
 
 Received = Callable[[int, int], None]  # bytes, and bytes in total
 
@@ -60,6 +57,9 @@ class Patience:
     pause: float = 1.0  # before the second attempt; doubled before each further one
 
 
+PATIENCE = Patience()
+
+
 class AbsentError(Exception):
     """A server does not hold the file."""
 
@@ -76,9 +76,7 @@ class _TemporaryError(Exception):
         self.wait = float(wait) if wait.isdecimal() else 0.0
 
 
-def download(
-    url: str, part: Path, bound: int, patience: Patience, tell: Received, resume: bool
-) -> None:
+def download(url: str, part: Path, bound: int, tell: Received, resume: bool) -> None:
     """Download a URL into a partial file of at most `bound` bytes.
 
     With `resume`, an earlier partial file is continued; its content must be verified afterwards, as
@@ -89,20 +87,19 @@ def download(
         if not resume:
             part.unlink(missing_ok=True)
         try:
-            _attempt(url, part, bound, patience, tell)
+            _attempt(url, part, bound, tell)
             return
         except _TemporaryError as error:
             received = part.stat().st_size if part.exists() else 0
             failed = 1 if received >= furthest + _PROGRESS_BYTES else failed + 1
             furthest = max(furthest, received)
-            if failed >= patience.attempts:
+            if failed >= PATIENCE.attempts:
                 raise UnreachableError(str(error)) from error
-            pause = patience.pause * 2 ** (failed - 1) * _JITTER.uniform(0.5, 1)
+            pause = PATIENCE.pause * 2 ** (failed - 1) * _JITTER.uniform(0.5, 1)
             time.sleep(min(max(pause, error.wait), _MAX_WAIT_SECONDS))
 
 
-def _attempt(url: str, part: Path, bound: int, patience: Patience, tell: Received) -> None:
-    import requests
+def _attempt(url: str, part: Path, bound: int, tell: Received) -> None:
     import urllib3
 
     offset = part.stat().st_size if part.exists() else 0
@@ -110,12 +107,12 @@ def _attempt(url: str, part: Path, bound: int, patience: Patience, tell: Receive
     headers = {"Accept-Encoding": "identity", "User-Agent": f"fedsampling/{__version__}"}
     headers |= {"Range": f"bytes={offset}-"} if offset else {}
     try:
-        with _answer(url, headers, patience) as response:
+        with _answer(url, headers) as response:
             if response.status_code == 416:  # the partial file is longer than the server's
                 part.unlink()
             _check_status(response)
             offset *= response.status_code == 206
-            _receive(response, part, offset, bound, patience, tell)
+            _receive(response, part, offset, bound, tell)
     except (TimeoutError, requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
         raise _TemporaryError("no answer in time") from error
     except requests.ConnectionError as error:
@@ -126,21 +123,20 @@ def _attempt(url: str, part: Path, bound: int, patience: Patience, tell: Receive
         raise _TemporaryError("the connection broke off") from error
 
 
-def _answer(url: str, headers: dict[str, str], patience: Patience) -> "requests.Response":
+def _answer(url: str, headers: dict[str, str]) -> "requests.Response":
     """Request a URL in a thread: requests itself never gives up on headers that keep dripping."""
-    import requests
-
     answer: Future[requests.Response] = Future()
+    timeout = (PATIENCE.connect, PATIENCE.read)
+    get = requests.get  # imports the library before the time counts
 
     def ask() -> None:
-        timeout = (patience.connect, patience.read)
         try:
-            answer.set_result(requests.get(url, stream=True, headers=headers, timeout=timeout))
+            answer.set_result(get(url, stream=True, headers=headers, timeout=timeout))
         except Exception as error:
             answer.set_exception(error)
 
     Thread(target=ask, daemon=True).start()  # an abandoned one does not keep the process alive
-    return answer.result(patience.answer)
+    return answer.result(PATIENCE.answer)
 
 
 def _check_status(response: "requests.Response") -> None:
@@ -154,12 +150,7 @@ def _check_status(response: "requests.Response") -> None:
 
 
 def _receive(
-    response: "requests.Response",
-    part: Path,
-    offset: int,
-    bound: int,
-    patience: Patience,
-    tell: Received,
+    response: "requests.Response", part: Path, offset: int, bound: int, tell: Received
 ) -> None:
     """Write a response's undecoded bytes as they arrive, so that slow transfers show progress."""
     length = response.headers.get("Content-Length", "")
@@ -180,7 +171,7 @@ def _receive(
                 while rest:  # unbuffered writes may be partial
                     rest = rest[stream.write(rest) :]
             tell(received, total or bound)
-            if (seconds := time.monotonic() - since) > patience.read:
+            if (seconds := time.monotonic() - since) > PATIENCE.read:
                 if received - counted < _MIN_BYTES_PER_SECOND * seconds:
                     raise _TemporaryError(f"slower than {_MIN_BYTES_PER_SECOND} bytes a second")
                 counted, since = received, time.monotonic()
@@ -190,21 +181,15 @@ def _receive(
 
 Tell = Callable[[str, int, int], None]  # name, bytes received, bytes in total
 
-_PATIENCE = Patience()
-
 
 def fetch_dataset(
-    dataset: str,
-    cache: Path,
-    mirror: str | None,
-    tell: Tell | None = None,
-    patience: Patience = _PATIENCE,
+    dataset: str, cache: Path, mirror: str | None, tell: Tell | None = None
 ) -> dict[str, Path]:
     """Fetch one edition of a dataset: preferably from the cache, then the mirror, then its URLs."""
     lines: list[str] = []
     for files in ordered_editions(dataset, cache, mirror):
         with gathering([] if lines else lines):
-            return fetch_all(files, cache, mirror, tell, patience)
+            return fetch_all(files, cache, mirror, tell)
     raise InputError(*lines)
 
 
@@ -226,11 +211,7 @@ def ordered_editions(dataset: str, cache: Path, mirror: str | None) -> list[tupl
 
 
 def fetch_all(
-    sources: Iterable[Source],
-    cache: Path,
-    mirror: str | None,
-    tell: Tell | None = None,
-    patience: Patience = _PATIENCE,
+    sources: Iterable[Source], cache: Path, mirror: str | None, tell: Tell | None = None
 ) -> dict[str, Path]:
     """Fetch several files in parallel, by name; a failure does not stop the others."""
     turn, stopped = Lock(), Event()
@@ -246,8 +227,7 @@ def fetch_all(
     paths: dict[str, Path] = {}
     lines: list[str] = []
     with ThreadPoolExecutor(4) as pool:
-        options = cache, mirror, tell_in_turn, patience
-        jobs = [pool.submit(fetch, file, *options) for file in requested]
+        jobs = [pool.submit(fetch, file, cache, mirror, tell_in_turn) for file in requested]
         try:
             for file, job in zip(requested, jobs, strict=True):
                 with gathering(lines):
@@ -261,13 +241,7 @@ def fetch_all(
     return paths
 
 
-def fetch(
-    source: Source,
-    cache: Path,
-    mirror: str | None,
-    tell: Tell | None = None,
-    patience: Patience = _PATIENCE,
-) -> Path:
+def fetch(source: Source, cache: Path, mirror: str | None, tell: Tell | None = None) -> Path:
     """Return the path of a source's verified file, fetching the file if necessary.
 
     `mirror` is a folder or URL that is searched before the publisher for
@@ -283,7 +257,7 @@ def fetch(
         )
     with locked(target):
         if not is_verified(source, target):  # another process may have fetched it meanwhile
-            job = _Job(source, target, tell or (lambda *_: None), patience)
+            job = _Job(source, target, tell or (lambda *_: None))
             if not (mirror and _from_mirror(job, mirror)):
                 _from_publisher(job, mirror)
     return target
@@ -296,7 +270,6 @@ class _Job:
     source: Source
     target: Path
     tell: Tell
-    patience: Patience
 
     def install(self, write: Callable[[Path], None]) -> None:
         """Write a temporary file, verify it, and move it into the cache."""
@@ -370,7 +343,7 @@ def _download(job: _Job, url: str) -> bool:
         job.tell(source.name, received, total)
 
     def write(new: Path) -> None:
-        download(url, part, bound, job.patience, tell, resume)
+        download(url, part, bound, tell, resume)
         name = urlsplit(url).path
         if is_packed(source, name):
             copy(source, name, part, new)

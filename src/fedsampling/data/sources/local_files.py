@@ -191,10 +191,7 @@ _CORRUPT = (EOFError, LookupError, lzma.LZMAError, RuntimeError, ValueError, zli
 
 
 def unpack(
-    archive: Path,
-    folder: Path,
-    bounds: Bounds,
-    selected: Callable[[str], bool] = lambda name: True,
+    archive: Path, folder: Path, bounds: Bounds, selected: Callable[[str], bool] = lambda name: True
 ) -> dict[str, Path]:
     """Unpack the selected files of a .zip or .tar, .tar.gz, .tar.bz2 or .tar.xz, by member name.
 

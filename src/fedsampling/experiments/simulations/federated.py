@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array
+from fedsampling.base.lazy import pd
 from fedsampling.base.records import NotNegative, Positive, Strict
 from fedsampling.data.datasets.dataset import ConvexData
 from fedsampling.data.datasets.ijcnn1 import Ijcnn1
@@ -77,8 +78,6 @@ class Federated(Simulation, name="federated"):
         sampler has probabilities, their distances from the optimal probabilities:
         ``agent_distance`` = ‖p^o − p̂‖ and ``data_distance`` = (1/K) Σ_k ‖p_n^(k),o − p̂_n^(k)‖.
         """
-        import pandas as pd
-
         problem = self.dataset.load(data, self.problem_seed, where.cache, where.mirror)
         learner = build_learner(self.model, self.work, problem, self.problem_seed)
         model = learner.model

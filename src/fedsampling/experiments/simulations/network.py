@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from fedsampling.base import memory
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
+from fedsampling.base.lazy import pd, torch
 from fedsampling.base.records import Positive, Share, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability import Availability
@@ -45,8 +46,6 @@ from fedsampling.samplers.interface.in_settings import NetworkScheme, obstacle
 from fedsampling.samplers.scheme import Scheme, Setup
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fedsampling.learning.models.network import Network as StackedNetwork
     from fedsampling.learning.training.evaluation import Metric
     from fedsampling.learning.training.learner import NetworkLearner
@@ -111,8 +110,7 @@ class Training(Strict):
         100, description="samples of a client's batch, where a scheme needs their features"
     )
     feature_cutoff: Literal["float64", "float32"] = hashed_if_set(
-        "float64",
-        "precision whose ε is the pseudo-inverse's cutoff for the features' moments",
+        "float64", "precision whose ε is the pseudo-inverse's cutoff for the features' moments"
     )
     feature_renewal: Literal["participants", "everyone"] = hashed_if_set(
         "participants", "whose features a round renews"
@@ -321,8 +319,6 @@ def build_learner(
     network: "StackedNetwork | None" = None,
 ) -> "NetworkLearner":
     """Combine network, data, local work, delays and availability."""
-    import torch
-
     from fedsampling.learning.models.network import step_bytes
     from fedsampling.learning.training.history import Participation
     from fedsampling.learning.training.learner import NetworkLearner

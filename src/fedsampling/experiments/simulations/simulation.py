@@ -2,27 +2,25 @@
 
 Each other module of this folder defines a run kind: a :class:`Simulation`, whose fields are the
 run's settings and whose :meth:`~Simulation.simulate` returns one table per seed.  The workflow
-imports all of them to check settings, so slow libraries (torch, pandas) must be imported inside
-functions.
+imports all of them to check settings, so slow libraries must be imported inside functions, or
+from :mod:`fedsampling.base.lazy` (torch, pandas).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator
 
 from fedsampling.base.families import Named
+from fedsampling.base.lazy import pd
 from fedsampling.base.records import Seed as Seed
 from fedsampling.base.records import Strict, distinct, short
 from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_SEEDS = 10_000  # if `seeds` is a number; each seed is a run
 Progress = Callable[[int], None]
@@ -111,8 +109,6 @@ def at_most_all(m: int, clients: int) -> None:
 
 def tidy(columns: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> "pd.DataFrame":
     """Convert {metric: (at, value)} into a run table."""
-    import pandas as pd
-
     return pd.concat(
         [
             pd.DataFrame({"at": np.asarray(at, np.int64), "metric": metric, "value": value})

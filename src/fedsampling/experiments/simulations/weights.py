@@ -12,12 +12,13 @@ IJCAI-FL workshop 2022 (arXiv 2107.12211), Table 1 and Appendix A.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Ints
+from fedsampling.base.lazy import pd
 from fedsampling.base.records import Positive, Strict
 from fedsampling.base.streams import Draws
 from fedsampling.data.datasets.dataset import Dataset
@@ -45,10 +46,6 @@ from fedsampling.theory.weights import (
     pooled_alpha,
     statistics,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 BLOCK = 2000  # rounds drawn at once: some megabytes of weights for a hundred clients
 
