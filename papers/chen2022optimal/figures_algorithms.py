@@ -26,7 +26,6 @@ from fedsampling.report.drawing.style import (
     Line,
     legend_below,
     panels,
-    style,
 )
 from fedsampling.samplers.optimal import approximate_probabilities, probabilities
 from fedsampling.theory.weights import improvement_factor, sampling_variance, variance_ratio
@@ -49,8 +48,7 @@ def algorithms(summaries: Summaries, paper: Paper) -> Artefact:
     training, exchanges = summaries["dsgd"], summaries["dsgd_exchanges"]
     n, m = _clients(training)
     lost = _lost_on_quadratics(exchanges)
-    with style():
-        figure, axes = panels(2, 2, width=9.2, height=6.6)
+    with panels(2, 2, width=9.2, height=6.6) as (figure, axes):
         data = [
             _draw_factor(axes[0], training, exchanges, "alpha"),
             _draw_factor(axes[1], training, exchanges, "gamma"),
@@ -82,8 +80,7 @@ def exchanges(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw α^k (12), γ^k and expected reports of a network, and AOCS against OCS (6) by j_max."""
     summary = summaries["writers_training"]
     n, m = population(summary)
-    with style():
-        figure, axes = panels(2, 2, width=9.2, height=6.8)
+    with panels(2, 2, width=9.2, height=6.8) as (figure, axes):
         cases = list(zip(summary.settings["cases"], NETWORK_CASES, strict=False))
         along = [_draw_along(axes, summary, case, colour) for case, colour in cases]
         worst = {title(summary, case): _lost_on_networks(summary, case) for case, _ in cases}
@@ -117,8 +114,7 @@ def exchanges(summaries: Summaries, paper: Paper) -> Artefact:
 def theorem2(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the distance to the optimum with Theorem 2's bound (13), and where the bound fails."""
     training, near_optimum = summaries["dsgd"], summaries["dsgd_near"]
-    with style():
-        figure, axes = panels(2, 2, width=9.2, height=6.6)
+    with panels(2, 2, width=9.2, height=6.6) as (figure, axes):
         data = [
             _draw_runs(axis, training, case, letter)
             for axis, letter, case in zip(axes, "abc", WEIGHTS, strict=False)

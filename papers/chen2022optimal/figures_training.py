@@ -24,7 +24,7 @@ from fedsampling.report.drawing.artefacts import (
     with_margin,
 )
 from fedsampling.report.drawing.curves import band, divergences
-from fedsampling.report.drawing.style import BLACK, BLUE, legend_below, panels, printed_point, style
+from fedsampling.report.drawing.style import BLACK, BLUE, legend_below, panels, printed_point
 
 from . import claims
 from .runs import BITS, LINES, SENT, chosen, course, mean_course, scores, set_number, title
@@ -46,8 +46,7 @@ def sets(summaries: Summaries, paper: Paper) -> Artefact:
     cases, notes = sorted(table["case"].unique()), []
     first = table[table["seed"] == table["seed"].min()]
     edges = np.linspace(0, first["value"].max(), BINS + 1).tolist()
-    with style():
-        figure, axes = panels(1, len(cases), width=2.7 * len(cases), height=2.7)
+    with panels(1, len(cases), width=2.7 * len(cases), height=2.7) as (figure, axes):
         for panel, case in zip(axes, cases, strict=True):
             samples = first.loc[first["case"] == case, "value"].to_numpy(np.int64)
             panel.hist(samples, edges, color=BLUE, edgecolor="white", linewidth=0.4)
@@ -114,8 +113,8 @@ def steps(summaries: Summaries, paper: Paper) -> Artefact:
     table = grouped.agg(["mean", "std", "size"]).reset_index()
     table["se"] = (table.pop("std") / np.sqrt(table["size"])).where(table["size"] >= FEWEST_SEEDS)
     names = sorted(table["set"].unique())
-    with style():
-        figure, axes = panels(1, len(names), width=max(3.0 * len(names), 4.6), height=3.4)
+    width = max(3.0 * len(names), 4.6)
+    with panels(1, len(names), width, height=3.4) as (figure, axes):
         for panel, name in zip(axes, names, strict=True):
             for sampler, line in LINES.items():
                 rows = table[(table["set"] == name) & (table["sampler"] == sampler)]
@@ -165,8 +164,7 @@ def _draw_training(
     cases = list(summary.settings["cases"]) if by_case else ["base"]
     tables = {case: mean_course(course(summary, case)) for case in cases}
     views = [(across, metric, case) for across in ACROSS for metric in metrics for case in cases]
-    with style():
-        figure, axes = panels(len(views) // columns, columns, **size)
+    with panels(len(views) // columns, columns, **size) as (figure, axes):
         for panel, (across, metric, case) in zip(axes, views, strict=True):
             _draw(panel, tables[case], metric, across)
             _draw_printed(panel, paper, metric, across, set_number(summary, case))

@@ -45,7 +45,6 @@ from fedsampling.report.drawing.style import (
     as_printed,
     panels,
     printed_level,
-    style,
 )
 
 from . import claims
@@ -312,8 +311,7 @@ def grids(summaries: Summaries, paper: Paper) -> Artefact:
         summaries["learning_rate"], alpha="dataset.partition.alpha", step="work.step"
     )
     regular = _late_losses(summaries["prox_grid"], mu="work.prox")
-    with style():
-        figure, (left, right) = panels(1, 2, width=8.6, height=3.8)
+    with panels(1, 2, width=8.6, height=3.8) as (figure, (left, right)):
         colours = (BLUE, GREEN, ORANGE, VERMILION)
         for colour, (alpha, part) in zip(colours, rates.groupby("alpha"), strict=False):
             over_grid(left, part, "step", f"α = {alpha:g}", colour, part["highest"].max())

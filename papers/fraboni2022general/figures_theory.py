@@ -12,7 +12,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import band
-from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, PURPLE, VERMILION, panels, style
+from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, PURPLE, VERMILION, panels
 from fedsampling.theory.weights import PER_CLIENT, statistics, sums
 
 from .claims import gamma_boundary, largest_importance, sigma_boundary
@@ -67,8 +67,7 @@ def table2(summaries: Summaries, paper: Paper) -> Artefact:
 def corollary1(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Σ (8) and γ (9) of both samplers on both sides of Corollary 1's boundary (13)."""
     n, m = TABLE1[0]
-    with style():
-        figure, (left, right) = panels(1, 2, width=9.2, height=4.0)
+    with panels(1, 2, width=9.2, height=4.0) as (figure, (left, right)):
         data = pd.concat([_draw_sums(left, n, m), _draw_boundary(right)], ignore_index=True)
     return Artefact(
         data=data,
@@ -205,8 +204,7 @@ def quadratic_one_step(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the distance after one round against p_1: closed form and mean over draws."""
     table = one_step(summaries["quadratic_step"])
     low, high = _uniform_better(table)
-    with style():
-        figure, axes = panels(1, 4, width=11.2, height=3.0)
+    with panels(1, 4, width=11.2, height=3.0) as (figure, axes):
         views = [(value, case) for value in ("expected", "mean") for case in CASES]
         for axis, letter, (value, case) in zip(axes, "abcd", views, strict=True):
             _draw_lines(axis, table[table["case"] == case], value)
@@ -245,8 +243,7 @@ def quadratic_variance(summaries: Summaries, paper: Paper) -> Artefact:
         "mean ± standard deviation": (table["mean"] - table["sd"], table["mean"] + table["sd"]),
         "least to largest": (table["min"], table["max"]),
     }
-    with style():
-        figure, axes = panels(2, 2, width=7.6, height=5.6)
+    with panels(2, 2, width=7.6, height=5.6) as (figure, axes):
         views = [(name, case) for name in bands for case in CASES]
         for axis, letter, (name, case) in zip(axes, "abcd", views, strict=True):
             chosen = table[table["case"] == case]
@@ -287,8 +284,7 @@ def quadratic_convergence(summaries: Summaries, paper: Paper) -> Artefact:
     table = _wide(summary, ["expected", "first", "mean", "median", "max"]).rename(
         columns={"at": "t", "first": "run"}
     )
-    with style():
-        figure, axes = panels(1, 2, width=8.6, height=3.4)
+    with panels(1, 2, width=8.6, height=3.4) as (figure, axes):
         for axis, letter, case in zip(axes, "ab", CASES, strict=True):
             for scheme, part in table[table["case"] == case].groupby("scheme", sort=False):
                 colour, label = SCHEMES[str(scheme)].colour, SCHEMES[str(scheme)].label
@@ -321,8 +317,7 @@ def quadratic_condition(summaries: Summaries, paper: Paper) -> Artefact:
     limit = sigma_boundary(n, m)
     end = largest_importance(n, m)
     low, high = _uniform_better(table)
-    with style():
-        figure, (axis,) = panels(1, 1, width=5.6, height=3.6)
+    with panels(1, 1, width=5.6, height=3.6) as (figure, (axis,)):
         axis.plot(first, squares, color=BLUE, label=r"$\Sigma_i\,p_i^2$")
         axis.axhline(limit, color=VERMILION, label=f"$1/(n - m + 1) = 1/{n - m + 1}$")
         axis.axvspan(0, end, color=VERMILION, alpha=0.10, linewidth=0)

@@ -90,8 +90,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     for axis, (case, n) in zip(axes, views, strict=True):
         rows = curves[n][curves[n]["case"] == case]
         if len(rows):
-            with style():
-                _draw_differences(axis, runs[n], case)
+            _draw_differences(axis, runs[n], case)
             parts.append(rows.assign(clients=n))
     return Artefact(
         pd.concat(parts, ignore_index=True).drop(columns="metric"),
@@ -285,13 +284,14 @@ def _draw_differences(axis: Axes, summary: Summary, case: str) -> None:
     """Draw the differences from MD's loss, paired by seed, into the free corner of a panel."""
     low, high = axis.get_ylim()
     axis.set_ylim(low, high + 0.25 * (high - low))  # room above the curves, which fall
-    inset = axis.inset_axes((0.45, 0.45, 0.53, 0.48))
-    for name in TRAINED.keys() - {"md"}:
-        gap = gap_curve(only(summary, ("loss",)), name, "md", case)
-        learning_curve(inset, gap, TRAINED[name].label, TRAINED[name].colour)
-    inset.axhline(0, color=TRAINED["md"].colour, linewidth=1.0)
-    inset.set_title("minus MD’s", fontsize=7, pad=2)
-    inset.tick_params(labelsize=7)
+    with style():
+        inset = axis.inset_axes((0.45, 0.45, 0.53, 0.48))
+        for name in TRAINED.keys() - {"md"}:
+            gap = gap_curve(only(summary, ("loss",)), name, "md", case)
+            learning_curve(inset, gap, TRAINED[name].label, TRAINED[name].colour)
+        inset.axhline(0, color=TRAINED["md"].colour, linewidth=1.0)
+        inset.set_title("minus MD’s", fontsize=7, pad=2)
+        inset.tick_params(labelsize=7)
 
 
 def _inset_losses(runs: Mapping[int, Summary], late: float) -> Iterable[str]:

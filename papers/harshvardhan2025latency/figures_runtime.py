@@ -23,7 +23,6 @@ from fedsampling.report.drawing.style import (
     legend_below,
     panels,
     printed_point,
-    style,
 )
 
 from .claims_trends import BOUNDS
@@ -69,8 +68,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     }
     goal = target(paper, "quadratic")
     tables, notes = [], []
-    with style():
-        figure, axes = panels(1, 3, width=11.6, height=4.2, sharey=True)
+    with panels(1, 3, width=11.6, height=4.2, sharey=True) as (figure, axes):
         for panel, (title, (summary, case)) in zip(axes, parts.items(), strict=True):
             track = course(summary, case)
             tables.append(track.assign(panel=title[:3]))
@@ -98,8 +96,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
 def figure3(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 3: test accuracy against runtime; panels that were not run say so."""
     tables, notes = [], []
-    with style():
-        figure, axes = panels(1, 4, width=13.2, height=3.7)
+    with panels(1, 4, width=13.2, height=3.7) as (figure, axes):
         for letter, panel, (experiment, case) in zip("abcd", axes, FIGURE3, strict=True):
             title = f"({letter}) {DATA[experiment]}, {DELAYS[case]}"
             panel.set_title(title)
@@ -134,8 +131,7 @@ def table3d(summaries: Summaries, paper: Paper) -> Artefact:
         if name in summaries
     }
     notes = []
-    with style():
-        figure, (axes,) = panels(1, 1, width=5.2, height=3.6)
+    with panels(1, 1, width=5.2, height=3.6) as (figure, (axes,)):
         for (label, table), colour in zip(parts.items(), (BLUE, ORANGE), strict=False):
             math_label = label.replace("B_p", "$B_p$")
             for clock, line in zip(CLOCKS, ("-", "--"), strict=True):

@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.drawing.style import BLACK, legend_below, panels, style
+from fedsampling.report.drawing.style import BLACK, legend_below, panels
 
 from .runtimes import (
     DELAYS,
@@ -39,9 +39,8 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
     table = varied(summaries, paper)
     names = list(dict.fromkeys(table["setting"]))
     columns = [name for name in DELAYS if name in set(table["delays"])]
-    with style():
-        size = {"width": 2.4 + 3.4 * len(columns), "height": 0.21 * len(names) + 1.3}
-        figure, axes = panels(1, len(columns), **size, sharey=True)
+    width, height = 2.4 + 3.4 * len(columns), 0.21 * len(names) + 1.3
+    with panels(1, len(columns), width, height, sharey=True) as (figure, axes):
         for panel, delays in zip(axes, columns, strict=True):
             rows = table[table["delays"] == delays]
             _draw(panel, rows, names)

@@ -13,7 +13,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import band
-from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, ORANGE, legend_below, panels, style
+from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, ORANGE, legend_below, panels
 
 from .runtimes import printed, record
 
@@ -126,8 +126,7 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
         table[end] = table[end].clip(lower, upper)
     ylabels = {"ratio": "$g(p)$ over its minimum", "runtime": "runtime with $p$, over min $g$"}
     cases = list(table["case"].unique())
-    with style():
-        figure, axes = panels(len(cases), 2, width=8.0, height=2.9 * len(cases))
+    with panels(len(cases), 2, width=8.0, height=2.9 * len(cases)) as (figure, axes):
         places = [(case, metric) for case in cases for metric in ylabels]
         for number, (panel, (case, metric)) in enumerate(zip(axes, places, strict=True)):
             _solved(panel, table[table["case"] == case], metric)

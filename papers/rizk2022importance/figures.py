@@ -9,7 +9,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import learning_curve
-from fedsampling.report.drawing.style import BLACK, legend_below, panels, printed_level, style
+from fedsampling.report.drawing.style import BLACK, legend_below, panels, printed_level
 
 from .measures import (
     BALANCED,
@@ -80,8 +80,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         "to steady state": ("steady", "steady_standard"),
     }
     parts = []
-    with style():
-        figure, axes = panels(1, 2, width=9.6, height=3.9, sharey=True)
+    with panels(1, 2, width=9.6, height=3.9, sharey=True) as (figure, axes):
         for panel, (title, names) in zip(axes, falls.items(), strict=True):
             experiments = [summaries[name] for name in names]
             curves = pd.concat([summary.curves for summary in experiments], ignore_index=True)
@@ -233,8 +232,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     curves[["mean", "low", "high"]] *= 100
     best = {(c, metric): 100 * _at_optimum(summary, metric, c) for c in cases for metric in titles}
     values = {name: paper.reported(f"error_{name}") for name in ("fedavg", "isfedavg")}
-    with style():
-        figure, axes = panels(len(cases), 3, width=9.6, height=3.2 * len(cases))
+    with panels(len(cases), 3, width=9.6, height=3.2 * len(cases)) as (figure, axes):
         for panel, (case, metric) in zip(axes, best, strict=True):
             rows = curves[(curves["case"] == case) & (curves["metric"] == metric)]
             for sampler, line in SCHEMES.items():

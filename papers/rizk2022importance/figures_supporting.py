@@ -32,7 +32,6 @@ from fedsampling.report.drawing.style import (
     legend_below,
     panels,
     printed_level,
-    style,
 )
 
 from . import claims
@@ -75,8 +74,7 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
     problems = [default, *[case for case in cases if case not in noises]]
     spread = data[data["experiment"] == "sensitivity"]
     noisy = _by_noisy_agents(summaries, data)
-    with style():
-        figure, (left, right, first, second) = panels(2, 2, width=8.6, height=7.2)
+    with panels(2, 2, width=8.6, height=7.2) as (figure, (left, right, first, second)):
         for label, colour in COLOURS.items():
             chosen = spread[spread["comparison"] == label].set_index("case")
             bounds = [summary.setting("dataset.noise", case) for case in noises]
@@ -170,8 +168,7 @@ def probabilities(summaries: Summaries, paper: Paper) -> Artefact:
     )
     curves = pd.concat(parts, ignore_index=True)
     curves = curves[curves["metric"].isin(list(titles))]
-    with style():
-        figure, axes = panels(1, 2, width=8.6, height=3.6)
+    with panels(1, 2, width=8.6, height=3.6) as (figure, axes):
         for panel, (metric, title) in zip(axes, titles.items(), strict=True):
             for sampler in experiments:
                 if metric == "data_distance" and sampler == "isfedavg-approximate":
@@ -214,8 +211,7 @@ def inclusion(summaries: Summaries, paper: Paper) -> Artefact:
         "shuffled": ("systematic, shuffled", GREEN, "s"),
         "successive": ("successive draws", VERMILION, "^"),
     }
-    with style():
-        figure, axes = panels(1, 3, width=9.6, height=3.5)
+    with panels(1, 3, width=9.6, height=3.5) as (figure, axes):
         for panel, (case, title) in zip(axes, titles.items(), strict=True):
             for sampler, (label, colour, marker) in looks.items():
                 chosen = units[(units["case"] == case) & (units["sampler"] == sampler)]
