@@ -61,7 +61,7 @@ def table1(summaries: Summaries, paper: Paper) -> Artefact:
 
 def table2(summaries: Summaries, paper: Paper) -> Artefact:
     """Show Table 2, the paper's notation."""
-    return Artefact(data=pd.DataFrame(NOTATION, columns=["symbol", "description"]))
+    return Artefact(pd.read_csv(paper.folder / "notation.csv"))
 
 
 def corollary1(summaries: Summaries, paper: Paper) -> Artefact:
@@ -157,36 +157,6 @@ def _concise(estimate: float, error: float) -> str:
 
 
 TABLE1 = ((10, 5), (100, 10))  # n and m of its populations
-
-NOTATION = (
-    ("n", "Number of clients."),
-    ("K", "Number of local SGD."),
-    ("η_l", "Local/Client learning rate."),
-    ("η_g", "Global/Server learning rate."),
-    ("η̃", "Effective learning rate, η̃ = η_l η_g."),
-    ("θ^t", "Global model at server iteration t."),
-    ("θ^*", "Optimum of the federated loss function, equation (1)."),
-    ("θ_i^{t+1}", "Local update of client i on model θ^t."),
-    (
-        "y_{i,k}^t",
-        "Local model of client i after k SGD (y_{i,K}^t = θ_i^{t+1} and y_{i,0}^t = θ^t).",
-    ),
-    ("p_i", "Importance of client i in the federated loss function, equation (1)."),
-    ("m", "Number of sampled clients."),
-    ("S_t", "Set of participating clients considered at iteration t."),
-    ("ω_i(S_t)", "Aggregation weight for client i given S_t."),
-    ("α", "Covariance parameter."),
-    ("γ_i", "cf. Section 3."),
-    ("E_t[·]", "Expected value conditioned on θ^t."),
-    ("L(·)", "Federated loss function, equation (1)."),
-    ("L_i(·)", "Local loss function of client i."),
-    ("g_i(·)", "SGD. We have E_{ξ_i}[g_i(·)] = ∇L_i(·) with Assumption 4."),
-    ("ξ_i", "Random batch of samples from client i of size B."),
-    ("L", "Lipschitz smoothness parameter, Assumption 2."),
-    ("σ²", "Bound on the variance of the stochastic gradients, Assumption 4."),
-    ("β, κ", "Assumption 3 parameters on the clients gradient bounded dissimilarity."),
-)
-
 
 # Figures of fraboni2022general's first version: sampling on quadratic losses.
 #

@@ -31,44 +31,11 @@ from .measures import (
 # Rows of Figure 2.
 ROWS = {"base": "published data", BALANCED: "half of the training samples positive"}
 
-TABLE1_COLUMNS = (
-    "References",
-    "Algorithm",
-    "Function type",
-    "Data heterogeneity",
-    "Operation",
-    "Agent participation",
-    "Other assumptions",
-)
-TABLE1 = (
-    ("[23]", "dist. gradient descent", "convex", "non-IID", "synchronous", "full", "smooth"),
-    ("[24]", "dist. SGD", "convex", "IID", "synchronous", "full", "smooth"),
-    ("[25, 26]", "dist. SGD", "non-convex", "IID", "synchronous", "full", "smooth"),
-    ("[27]", "dist. SGD", "non-convex", "non-IID; IID", "synchronous; asynchronous", "full", "–"),
-    ("[28]", "dist. SGD", "convex", "non-IID", "synchronous", "full", "bounded gradients"),
-    ("[29]", "dist. momentum SGD", "non-convex", "non-IID", "synchronous", "full", "–"),
-    ("[30]", "FedAvg", "convex; some non-convex", "non-IID", "asynchronous", "full", "–"),
-    ("[31]", "FedAvg", "convex", "non-IID", "synchronous", "partial", "bounded gradients"),
-    ("[10]", "FedProx", "non-convex", "non-IID", "asynchronous", "partial", "–"),
-    ("[32]", "HierFAVG", "convex; non-convex", "non-IID", "synchronous", "full", "–"),
-    ("[11]", "MOCHA", "convex", "non-IID", "synchronous", "full", "–"),
-    ("[1]", "Dynamic FedAvg", "convex", "non-IID", "asynchronous", "partial", "model drift"),
-    (
-        "this work",
-        "ISFedAvg",
-        "convex",
-        "non-IID",
-        "asynchronous",
-        "partial",
-        "importance sampling",
-    ),
-)
-
 
 def table1(summaries: Summaries, paper: Paper) -> Artefact:
     """Show Table I, which is text."""
     return Artefact(
-        pd.DataFrame(TABLE1, columns=list(TABLE1_COLUMNS)),
+        pd.read_csv(paper.folder / "table1.csv"),
         notes=("Reference numbers refer to the paper's bibliography.",),
     )
 
