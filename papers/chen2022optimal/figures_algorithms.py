@@ -66,12 +66,10 @@ def algorithms(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         pd.concat(data, ignore_index=True),
         figure,
-        alt=(
-            "During training the variance ratio of OCS falls with equal weights and stays low with "
-            "unequal weights; the improvement factor lies between m/n and 1. With few exchanges, "
-            "AOCS has fewer reports and more variance than OCS; from m − 1 exchanges on, both "
-            "agree up to rounding."
-        ),
+        alt="During training the variance ratio of OCS falls with equal weights and stays low with "
+        "unequal weights; the improvement factor lies between m/n and 1. With few exchanges, "
+        "AOCS has fewer reports and more variance than OCS; from m − 1 exchanges on, both "
+        "agree up to rounding.",
         notes=_algorithm_notes(lost, n, paper),
     )
 
@@ -103,10 +101,8 @@ def exchanges(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         pd.concat(data, ignore_index=True),
         figure,
-        alt=(
-            "During training of a network the variance ratio of optimal sampling is far below 1. "
-            "AOCS without exchanges has fewer than m reports; from m − 1 exchanges on it is OCS."
-        ),
+        alt="During training of a network the variance ratio of optimal sampling is far below 1. "
+        "AOCS without exchanges has fewer than m reports; from m − 1 exchanges on it is OCS.",
         notes=tuple(_exchanges_note(name, lost) for name, lost in worst.items()),
     )
 
@@ -125,11 +121,9 @@ def theorem2(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         pd.concat(data, ignore_index=True),
         figure,
-        alt=(
-            "The mean squared distance of full participation, OCS and uniform sampling falls below "
-            "the dashed bounds of Theorem 2 in every round, OCS between the other two; close to "
-            "the optimum the first round of OCS exceeds the printed bound but not the corrected."
-        ),
+        alt="The mean squared distance of full participation, OCS and uniform sampling falls below "
+        "the dashed bounds of Theorem 2 in every round, OCS between the other two; close to "
+        "the optimum the first round of OCS exceeds the printed bound but not the corrected.",
         notes=_theorem_notes(training, near_optimum),
     )
 

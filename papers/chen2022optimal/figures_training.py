@@ -4,6 +4,7 @@ Training curves show accuracy and loss against rounds and against bits sent.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from math import inf
 from typing import Any, Literal
 
@@ -83,16 +84,6 @@ def sets(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
-def accuracy_and_loss(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw one of Figures 2 to 4: accuracy, loss; against rounds (top), bits (bottom)."""
-    return _draw_training(summaries, paper, width=8.0, height=5.8)
-
-
-def best_accuracy(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the appendix's versions of Figures 2 to 4: best accuracy against rounds and bits."""
-    return _draw_training(summaries, paper, ("best",), width=8.0, height=3.3)
-
-
 def training(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the panels of Figures 2 to 4 for every case: a column for each of several cases."""
     (summary,) = summaries.values()
@@ -137,14 +128,6 @@ def steps(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
-# Each artefact has one experiment, which ``paper.yaml`` names.
-figure1 = figure1_writers = sets
-figure2 = figure3 = figure4 = accuracy_and_loss
-figure2_best = figure3_best = figure4_best = best_accuracy
-writers_training = digits_training = shakespeare = cifar100 = training
-tuning = tuning_writers = steps
-
-
 def held(samples: np.ndarray, top: float) -> float:
     """Return the share of all samples held by the largest fraction `top` of the clients."""
     ordered = np.sort(samples)[::-1]
@@ -179,6 +162,17 @@ def _draw_training(
         f"{names[0].upper()}{names[1:]} against rounds and against bits sent, by sampler.",
         _notes(summary),
     )
+
+
+# Each artefact has one experiment, which ``paper.yaml`` names.
+figure1 = figure1_writers = sets
+figure2 = figure3 = figure4 = partial(_draw_training, width=8.0, height=5.8)
+# the appendix's versions
+figure2_best = figure3_best = figure4_best = partial(
+    _draw_training, metrics=("best",), width=8.0, height=3.3
+)
+writers_training = digits_training = shakespeare = cifar100 = training
+tuning = tuning_writers = steps
 
 
 def _draw(axis: Axes, table: pd.DataFrame, metric: str, across: Across) -> None:

@@ -86,10 +86,8 @@ def figure4(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         _table(allocations),
         figure,
-        alt=(
-            "Top, bars of the groups of similar clients; below, which clients each of the m "
-            "distributions of Algorithm 2 consists of."
-        ),
+        alt="Top, bars of the groups of similar clients; below, which clients each of the m "
+        "distributions of Algorithm 2 consists of.",
         notes=tuple(
             _groups_note(summary, case, allocation) for case, allocation in allocations.items()
         ),
@@ -303,10 +301,8 @@ def weights(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt=(
-            "Variance of each client's aggregation weight and probability that it is sampled, "
-            "for MD sampling and Algorithms 1 and 2, clients by size."
-        ),
+        alt="Variance of each client's aggregation weight and probability that it is sampled, "
+        "for MD sampling and Algorithms 1 and 2, clients by size.",
         notes=(
             *(_weights_note(summary, case, table) for case in summary.settings["cases"]),
             "Equation (56) as printed says that MD sampling is likelier to draw a client; by (55) "

@@ -116,11 +116,9 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         curves.drop(columns="case"),
         figure,
-        alt=(
-            "Six panels against rounds for MD, Algorithms 1 and 2, target and FedAvg sampling: "
-            "distinct clients, distinct digits, training loss, test accuracy and their standard "
-            "deviations over clients."
-        ),
+        alt="Six panels against rounds for MD, Algorithms 1 and 2, target and FedAvg sampling: "
+        "distinct clients, distinct digits, training loss, test accuracy and their standard "
+        "deviations over clients.",
         notes=(_clients_note(summary), _digits_note(summary), *divergences(summary, LINES)),
     )
 

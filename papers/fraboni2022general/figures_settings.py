@@ -85,10 +85,8 @@ def importance(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         pd.concat(parts, ignore_index=True),
         figure,
-        alt=(
-            "Importance of the clients in descending order for 10 and 80 clients; and the standard "
-            "deviation of the importances for every choice of clients, with the paper's values."
-        ),
+        alt="Importance of the clients in descending order for 10 and 80 clients; and the standard "
+        "deviation of the importances for every choice of clients, with the paper's values.",
         notes=(
             "Standard deviation of p_i, 5 % to 95 % quantile of the other choices: "
             f"{'; '.join(ranges)}.",
@@ -119,10 +117,8 @@ def choices(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt=(
-            "Mean difference of the global loss, MD − Uniform sampling, for several choices of "
-            "ten clients, against the standard deviation of their shares of the data."
-        ),
+        alt="Mean difference of the global loss, MD − Uniform sampling, for several choices of "
+        "ten clients, against the standard deviation of their shares of the data.",
         notes=(
             *departures({"choices": summaries["choices"]}, paper),
             f"{over}{'; '.join(spans)}." if spans else "One choice of clients at this scale.",

@@ -72,13 +72,11 @@ def corollary1(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         data=data,
         figure=figure,
-        alt=(
-            "Left: for ten clients of which five are sampled, the sums Σ and γ of Uniform sampling "
-            "lie below those of MD sampling while one client's importance is under "
-            f"{largest_importance(n, m):.3f}, and rise far above them afterwards. Right: the "
-            "boundary of Corollary 1 rises from 1 with the sampled fraction; above it MD sampling "
-            "is better, below it Uniform sampling."
-        ),
+        alt="Left: for ten clients of which five are sampled, the sums Σ and γ of Uniform sampling "
+        "lie below those of MD sampling while one client's importance is under "
+        f"{largest_importance(n, m):.3f}, and rise far above them afterwards. Right: the "
+        "boundary of Corollary 1 rises from 1 with the sampled fraction; above it MD sampling "
+        "is better, below it Uniform sampling.",
         notes=(
             "The condition on γ alone, Σ p_i² ≤ (n − 1)/(n (n − m)), is implied by that on Σ; "
             "between the two lines Uniform sampling has the smaller γ and the larger Σ.",
@@ -186,12 +184,10 @@ def quadratic_one_step(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt=(
-            "If all clients have the same minimum, full participation and MD sampling coincide for "
-            "every p_1, and Uniform sampling equals them only at equal importance. If minima "
-            "differ, MD sampling is about half above full participation; Uniform sampling is below "
-            "MD for small p_1 and far above it for large p_1. Theory and experiment agree."
-        ),
+        alt="If all clients have the same minimum, full participation and MD sampling coincide for "
+        "every p_1, and Uniform sampling equals them only at equal importance. If minima "
+        "differ, MD sampling is about half above full participation; Uniform sampling is below "
+        "MD for small p_1 and far above it for large p_1. Theory and experiment agree.",
         notes=(
             _agreement(table),
             "The closed form is Lemma 1 (equation 70) on the round of equation (3), with Var[ω_i] "
@@ -234,10 +230,8 @@ def quadratic_variance(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt=(
-            "Bands of the distance after one round: narrow for MD sampling at every p_1; for "
-            "Uniform sampling they widen with p_1 until they fill the panel."
-        ),
+        alt="Bands of the distance after one round: narrow for MD sampling at every p_1; for "
+        "Uniform sampling they widen with p_1 until they fill the panel.",
         notes=(
             "If minima differ, the standard deviation of Uniform sampling is at least "
             f"{show(spread.min())}, near equal importance, and {show(spread[last])} at "
@@ -269,11 +263,9 @@ def quadratic_convergence(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt=(
-            "Full participation reaches the optimum to machine precision. MD sampling follows it "
-            "where all minima are the same and levels off at a small distance where they are not. "
-            "Uniform sampling moves away from the optimum without bound in both."
-        ),
+        alt="Full participation reaches the optimum to machine precision. MD sampling follows it "
+        "where all minima are the same and levels off at a small distance where they are not. "
+        "Uniform sampling moves away from the optimum without bound in both.",
         notes=_convergence_notes(summary),
     )
 
@@ -300,10 +292,8 @@ def quadratic_condition(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         data,
         figure,
-        alt=(
-            f"The sum of squared importances falls from 1/{n - 1} to 1/{n} at equal importance and "
-            f"then rises to 1; it passes the boundary 1/{n - m + 1} at p_1 = {end:.3f}."
-        ),
+        alt=f"The sum of squared importances falls from 1/{n - 1} to 1/{n} at equal importance and "
+        f"then rises to 1; it passes the boundary 1/{n - m + 1} at p_1 = {end:.3f}.",
         notes=(
             f"Σ p_i² is below 1/(n − m + 1) up to p_1 = {end:.3f}; there Corollary 1 has both of "
             "Uniform sampling's sums below those of MD sampling.",

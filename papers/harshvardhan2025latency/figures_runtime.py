@@ -222,17 +222,8 @@ HEADS = {name: line.label.removeprefix("DelayHet") for name, line in LINES.items
 HEADS["approx_opt"] = "ApproxOpt"
 
 
-def table1(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Table 1: runtimes with synthetic delays."""
-    return _runtime_table(summaries, paper, "synthetic")
-
-
-def table2(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Table 2: runtimes on NYCMesh."""
-    return _runtime_table(summaries, paper, "nycmesh")
-
-
 def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
+    """Tabulate the runtimes with one kind of delays."""
     rows, data, notes, absent = [], [], [], []
     for experiment, reported in printed(paper, TABLES[case]).items():
         name, goal = DATA[experiment], target(paper, experiment, summaries)
@@ -270,6 +261,10 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
         "the runs, being smaller, have another."
     )
     return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=tuple(notes))
+
+
+table1 = partial(_runtime_table, case="synthetic")
+table2 = partial(_runtime_table, case="nycmesh")
 
 
 def _by_sampler(
@@ -335,16 +330,6 @@ def _missed_notes(table: pd.DataFrame, data: str, limit: float, rounds: int) -> 
     return sentences
 
 
-def table3a(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Table 3a: runtimes by the largest rotation of Rotated MNIST."""
-    return _sweep_table(summaries, paper, "table3a", "largest rotation (°)")
-
-
-def table3b(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Table 3b: runtimes by the largest link speed on Dirichlet MNIST."""
-    return _sweep_table(summaries, paper, "table3b", "largest speed (MB/s)")
-
-
 def table3c(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate Table 3c: runtimes by target accuracy of Dirichlet CIFAR-10."""
     reported, runs = printed(paper, "table3c"), summaries["dirichlet_cifar10"]
@@ -358,9 +343,14 @@ def table3c(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def _sweep_table(summaries: Summaries, paper: Paper, table: str, name: str) -> Artefact:
+    """Tabulate the runtimes along a sweep by the varied setting, `name`."""
     runs = sweep_runtimes(summaries, paper, table, main_reading(summaries, table))
     values = {value: runs[runs["value"] == value] for value in printed(paper, table)}
     return _by_value(values, printed(paper, table), name, f"{target(paper, SWEEPS[table][0]):g}")
+
+
+table3a = partial(_sweep_table, table="table3a", name="largest rotation (°)")
+table3b = partial(_sweep_table, table="table3b", name="largest speed (MB/s)")
 
 
 def _by_value(
