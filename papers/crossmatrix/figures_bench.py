@@ -146,7 +146,6 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
     for name in samplers:
         of_sampler = logs[name].dropna()
         value, low, high = over_families(of_sampler.to_numpy())
-        area = mean(areas[name].dropna().to_numpy())
         rows.append(
             {
                 "measure": measure,
@@ -159,9 +158,7 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
                 "worst_family": str(of_sampler.idxmin()),
                 "families": len(of_sampler),
                 "sets": int((speed_ups["scheme"] == name).sum()),
-                "area": area.value,
-                "area_low": area.low,
-                "area_high": area.high,
+                **mean(areas[name].dropna().to_numpy()).columns("area", "area_"),
                 "p": wilcoxon(of_sampler).pvalue if of_sampler.any() else 1.0,
                 "reached": int(counts.loc[name, "reached"]),
                 "runs": int(counts.loc[name, "runs"]),
