@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from fedsampling.evidence.statistics import compare, difference, mean, show_estimate
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function
+from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.artefacts import (
     Alternative,
     Artefact,
@@ -413,10 +413,15 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     readings = judged["c10"].readings
     pairs = claims.gains_over_md(summary)
     uncorrected = {name: compare(*pair, difference) for name, pair in pairs.items()}
+    as_coded = []
+    if "algorithm2-code" in set(summary.rows["sampler"]):
+        coded = {"mnist": claims.renamed(summary, "algorithm2-code", "algorithm2")}
+        choice = "Ward's method as the authors' code applies it"
+        as_coded = [instead("c3", choice, claims.c3(coded, c3, paper))]
     rows = [
         instead("c3", *with_margin("c3", NARROWER, summaries, paper)),
         instead("c3", first, claims.c3(early, c3, paper)),
-        *_as_coded(summary, c3, paper),
+        *as_coded,
         counted("c10", "how Algorithm 1 breaks ties between clients of equal size", readings),
         by_reason("c10", first, claims.outperform(early["mnist"], c10)),
         by_reason(
@@ -443,14 +448,6 @@ def _of_smaller_runs(name: str, summaries: Summaries, paper: Paper) -> Iterator[
         yield by_reason(name, choice, finding)
     if margin := paper.claims[name].margin:
         yield instead(name, *with_margin(name, margin / 2, summaries, paper))
-
-
-def _as_coded(summary: Summary, spec: ClaimSpec, paper: Paper) -> Iterator[Alternative]:
-    """Judge c3 with Ward's method as the authors' code applies it, where that was run."""
-    if "algorithm2-code" in set(summary.rows["sampler"]):
-        coded = {"mnist": claims.renamed(summary, "algorithm2-code", "algorithm2")}
-        choice = "Ward's method as the authors' code applies it"
-        yield instead("c3", choice, claims.c3(coded, spec, paper))
 
 
 def _all_rounds(summary: Summary) -> Summary:
