@@ -26,34 +26,16 @@ from fedsampling.evidence.verdicts import LABELS, Claim, Interval
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.names import paper_name
-from fedsampling.report.text import environment, macro
+from fedsampling.report.text import TEMPLATES, environment, macro
 
 FILE = "findings.md"
 DOCS = Path("docs") / FILE  # in the repository
-HEAD = """# Findings
-
-Our results, and why they differ from the papers where they do.
-Numbers are those of the report (`make reproduce`), with 95 % intervals; each `paper.yaml` holds the rules that decide.
-Names in `code` are figures and tables of the report. [history.md](history.md) lists changed verdicts, [data.md](data.md) what we learned about the data, [sentences.md](sentences.md) every sentence that became a claim or did not.
-`fedsampling findings` generates this file from `papers/*/findings.md`.
-"""  # noqa: E501
+HEAD = (TEMPLATES / "findings_head.md").read_text("utf-8")
 DATA_DOCS = Path("docs") / "data.md"
-DATA_HEAD = """# Notes on the data
-
-What we learned about the papers' data. The report's page on datasets lists their files, checksums and licences.
-NYC Mesh, CIFAR-10 and LEAF's Shakespeare are plain public files for which the publisher gives no checksum: ours are complete and have the published shapes and counts, but may differ from the authors' copies. Results on them have a grade or badge of their own.
-`fedsampling findings` generates this file from `papers/*/findings.md`.
-"""  # noqa: E501
+DATA_HEAD = (TEMPLATES / "data_head.md").read_text("utf-8")
 DATA_SECTION = "\n### Data\n"
 HISTORY_DOCS = Path("docs") / "history.md"
-HISTORY_HEAD = """# Changed verdicts
-
-Every claim whose verdict changed, then and now, with the reason. A change of a rule after its results had been seen is a reason to trust the verdict less; the claim's card says when its rule was written.
-`fedsampling findings` generates this file from `papers/*/paper.yaml`.
-
-| paper | claim | until | then | now | reason of the change |
-|---|---|---|---|---|---|
-"""  # noqa: E501
+HISTORY_HEAD = (TEMPLATES / "history_head.md").read_text("utf-8")
 
 
 def history(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
