@@ -268,8 +268,13 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     for name, vary in varied.items():
         spec = paper.claims[name]
         if summaries.keys() >= set(spec.experiments or paper.artefacts[spec.artefact].experiments):
-            judged[name] = judge_function(paper, name)(summaries, spec, paper)
-            rows += [*_other_readings(name, judged[name]), *vary(name, summaries, paper)]
+            judged[name] = main = judge_function(paper, name)(summaries, spec, paper)
+            rows += [
+                Alternative(name, other.setting, other.verdict, "numbers on the claim's card")
+                for other in main.readings
+                if other.ours != main.ours
+            ]
+            rows += vary(name, summaries, paper)
     return tabulate(judged, rows)
 
 
@@ -289,10 +294,3 @@ def _of_budget(name: str, summaries: Summaries, paper: Paper) -> Iterator[Altern
     budget = paper.reported("budget")
     choice = f"{HALF * budget:g}·10^8 bits instead of {budget:g}·10^8"
     yield by_reason(name, choice, claims.c2(summaries, spec, paper, budget=HALF * budget))
-
-
-def _other_readings(name: str, judged: Finding) -> Iterator[Alternative]:
-    """Record the readings that are not the main one, whose numbers the claim has."""
-    for reading in judged.readings:
-        if reading.ours != judged.ours:
-            yield Alternative(name, reading.setting, reading.verdict, "numbers on the claim's card")
