@@ -404,10 +404,8 @@ def _in_ranges(
     holds = beyond <= claim.margin
     return Finding(
         "reproduced" if holds else "contradicted",
-        ours=(
-            f"α^k in [{show(alpha[0])}, {show(alpha[1])}], "
-            f"γ^k in [{show(gamma[0])}, {show(gamma[1])}], m/n = {show(share)}"
-        ),
+        ours=f"α^k in [{show(alpha[0])}, {show(alpha[1])}], "
+        f"γ^k in [{show(gamma[0])}, {show(gamma[1])}], m/n = {show(share)}",
         reason=f"The extremes over {where} {'lie' if holds else 'do not lie'} in the ranges.",
     )
 
@@ -430,8 +428,6 @@ def c5_network(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     return Finding(
         "reproduced" if holds else "contradicted",
         ours=f"z = {z:.2f} of {len(deviation)} rounds (limit {limit:.2f})",
-        reason=(
-            f"The standardised mean is {'within' if holds else 'beyond'} the limit; the "
-            f"probability of exceeding it by chance is {100 * claim.margin:g} %."
-        ),
+        reason=f"The standardised mean is {'within' if holds else 'beyond'} the limit; the "
+        f"probability of exceeding it by chance is {100 * claim.margin:g} %.",
     )

@@ -26,7 +26,6 @@ from fedsampling.report.drawing.style import (
     Line,
     legend_below,
     panels,
-    style,
 )
 from fedsampling.samplers.optimal import approximate_probabilities, probabilities
 from fedsampling.theory.weights import improvement_factor, sampling_variance, variance_ratio
@@ -49,8 +48,7 @@ def algorithms(summaries: Summaries, paper: Paper) -> Artefact:
     training, exchanges = summaries["dsgd"], summaries["dsgd_exchanges"]
     n, m = _clients(training)
     lost = _lost_on_quadratics(exchanges)
-    with style():
-        figure, axes = panels(2, 2, width=9.2, height=6.6)
+    with panels(2, 2, width=9.2, height=6.6) as (figure, axes):
         data = [
             _draw_factor(axes[0], training, exchanges, "alpha"),
             _draw_factor(axes[1], training, exchanges, "gamma"),
@@ -68,12 +66,10 @@ def algorithms(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         pd.concat(data, ignore_index=True),
         figure,
-        alt=(
-            "During training the variance ratio of OCS falls with equal weights and stays low with "
-            "unequal weights; the improvement factor lies between m/n and 1. With few exchanges, "
-            "AOCS has fewer reports and more variance than OCS; from m − 1 exchanges on, both "
-            "agree up to rounding."
-        ),
+        alt="During training the variance ratio of OCS falls with equal weights and stays low with "
+        "unequal weights; the improvement factor lies between m/n and 1. With few exchanges, "
+        "AOCS has fewer reports and more variance than OCS; from m − 1 exchanges on, both "
+        "agree up to rounding.",
         notes=_algorithm_notes(lost, n, paper),
     )
 
@@ -82,8 +78,7 @@ def exchanges(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw α^k (12), γ^k and expected reports of a network, and AOCS against OCS (6) by j_max."""
     summary = summaries["writers_training"]
     n, m = population(summary)
-    with style():
-        figure, axes = panels(2, 2, width=9.2, height=6.8)
+    with panels(2, 2, width=9.2, height=6.8) as (figure, axes):
         cases = list(zip(summary.settings["cases"], NETWORK_CASES, strict=False))
         along = [_draw_along(axes, summary, case, colour) for case, colour in cases]
         worst = {title(summary, case): _lost_on_networks(summary, case) for case, _ in cases}
@@ -106,10 +101,8 @@ def exchanges(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         pd.concat(data, ignore_index=True),
         figure,
-        alt=(
-            "During training of a network the variance ratio of optimal sampling is far below 1. "
-            "AOCS without exchanges has fewer than m reports; from m − 1 exchanges on it is OCS."
-        ),
+        alt="During training of a network the variance ratio of optimal sampling is far below 1. "
+        "AOCS without exchanges has fewer than m reports; from m − 1 exchanges on it is OCS.",
         notes=tuple(_exchanges_note(name, lost) for name, lost in worst.items()),
     )
 
@@ -117,8 +110,7 @@ def exchanges(summaries: Summaries, paper: Paper) -> Artefact:
 def theorem2(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the distance to the optimum with Theorem 2's bound (13), and where the bound fails."""
     training, near_optimum = summaries["dsgd"], summaries["dsgd_near"]
-    with style():
-        figure, axes = panels(2, 2, width=9.2, height=6.6)
+    with panels(2, 2, width=9.2, height=6.6) as (figure, axes):
         data = [
             _draw_runs(axis, training, case, letter)
             for axis, letter, case in zip(axes, "abc", WEIGHTS, strict=False)
@@ -129,11 +121,9 @@ def theorem2(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         pd.concat(data, ignore_index=True),
         figure,
-        alt=(
-            "The mean squared distance of full participation, OCS and uniform sampling falls below "
-            "the dashed bounds of Theorem 2 in every round, OCS between the other two; close to "
-            "the optimum the first round of OCS exceeds the printed bound but not the corrected."
-        ),
+        alt="The mean squared distance of full participation, OCS and uniform sampling falls below "
+        "the dashed bounds of Theorem 2 in every round, OCS between the other two; close to "
+        "the optimum the first round of OCS exceeds the printed bound but not the corrected.",
         notes=_theorem_notes(training, near_optimum),
     )
 

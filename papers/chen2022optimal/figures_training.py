@@ -4,6 +4,7 @@ Training curves show accuracy and loss against rounds and against bits sent.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from math import inf
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ from fedsampling.report.drawing.artefacts import (
     with_margin,
 )
 from fedsampling.report.drawing.curves import band, divergences
-from fedsampling.report.drawing.style import BLACK, BLUE, legend_below, panels, printed_point, style
+from fedsampling.report.drawing.style import BLACK, BLUE, legend_below, panels, printed_point
 
 from . import claims
 from .runs import BITS, LINES, SENT, chosen, course, mean_course, scores, set_number, title
@@ -46,8 +47,7 @@ def sets(summaries: Summaries, paper: Paper) -> Artefact:
     cases, notes = sorted(table["case"].unique()), []
     first = table[table["seed"] == table["seed"].min()]
     edges = np.linspace(0, first["value"].max(), BINS + 1).tolist()
-    with style():
-        figure, axes = panels(1, len(cases), width=2.7 * len(cases), height=2.7)
+    with panels(1, len(cases), width=2.7 * len(cases), height=2.7) as (figure, axes):
         for panel, case in zip(axes, cases, strict=True):
             samples = first.loc[first["case"] == case, "value"].to_numpy(np.int64)
             panel.hist(samples, edges, color=BLUE, edgecolor="white", linewidth=0.4)
@@ -84,16 +84,6 @@ def sets(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
-def accuracy_and_loss(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw one of Figures 2 to 4: accuracy, loss; against rounds (top), bits (bottom)."""
-    return _draw_training(summaries, paper, width=8.0, height=5.8)
-
-
-def best_accuracy(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the appendix's versions of Figures 2 to 4: best accuracy against rounds and bits."""
-    return _draw_training(summaries, paper, ("best",), width=8.0, height=3.3)
-
-
 def training(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the panels of Figures 2 to 4 for every case: a column for each of several cases."""
     (summary,) = summaries.values()
@@ -114,8 +104,8 @@ def steps(summaries: Summaries, paper: Paper) -> Artefact:
     table = grouped.agg(["mean", "std", "size"]).reset_index()
     table["se"] = (table.pop("std") / np.sqrt(table["size"])).where(table["size"] >= FEWEST_SEEDS)
     names = sorted(table["set"].unique())
-    with style():
-        figure, axes = panels(1, len(names), width=max(3.0 * len(names), 4.6), height=3.4)
+    width = max(3.0 * len(names), 4.6)
+    with panels(1, len(names), width, height=3.4) as (figure, axes):
         for panel, name in zip(axes, names, strict=True):
             for sampler, line in LINES.items():
                 rows = table[(table["set"] == name) & (table["sampler"] == sampler)]
@@ -138,14 +128,6 @@ def steps(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
-# Each artefact has one experiment, which ``paper.yaml`` names.
-figure1 = figure1_writers = sets
-figure2 = figure3 = figure4 = accuracy_and_loss
-figure2_best = figure3_best = figure4_best = best_accuracy
-writers_training = digits_training = shakespeare = cifar100 = training
-tuning = tuning_writers = steps
-
-
 def held(samples: np.ndarray, top: float) -> float:
     """Return the share of all samples held by the largest fraction `top` of the clients."""
     ordered = np.sort(samples)[::-1]
@@ -165,8 +147,7 @@ def _draw_training(
     cases = list(summary.settings["cases"]) if by_case else ["base"]
     tables = {case: mean_course(course(summary, case)) for case in cases}
     views = [(across, metric, case) for across in ACROSS for metric in metrics for case in cases]
-    with style():
-        figure, axes = panels(len(views) // columns, columns, **size)
+    with panels(len(views) // columns, columns, **size) as (figure, axes):
         for panel, (across, metric, case) in zip(axes, views, strict=True):
             _draw(panel, tables[case], metric, across)
             _draw_printed(panel, paper, metric, across, set_number(summary, case))
@@ -181,6 +162,17 @@ def _draw_training(
         f"{names[0].upper()}{names[1:]} against rounds and against bits sent, by sampler.",
         _notes(summary),
     )
+
+
+# Each artefact has one experiment, which ``paper.yaml`` names.
+figure1 = figure1_writers = sets
+figure2 = figure3 = figure4 = partial(_draw_training, width=8.0, height=5.8)
+# the appendix's versions
+figure2_best = figure3_best = figure4_best = partial(
+    _draw_training, metrics=("best",), width=8.0, height=3.3
+)
+writers_training = digits_training = shakespeare = cifar100 = training
+tuning = tuning_writers = steps
 
 
 def _draw(axis: Axes, table: pd.DataFrame, metric: str, across: Across) -> None:
@@ -276,8 +268,13 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     for name, vary in varied.items():
         spec = paper.claims[name]
         if summaries.keys() >= set(spec.experiments or paper.artefacts[spec.artefact].experiments):
-            judged[name] = judge_function(paper, name)(summaries, spec, paper)
-            rows += [*_other_readings(name, judged[name]), *vary(name, summaries, paper)]
+            judged[name] = main = judge_function(paper, name)(summaries, spec, paper)
+            rows += [
+                Alternative(name, other.setting, other.verdict, "numbers on the claim's card")
+                for other in main.readings
+                if other.ours != main.ours
+            ]
+            rows += vary(name, summaries, paper)
     return tabulate(judged, rows)
 
 
@@ -297,10 +294,3 @@ def _of_budget(name: str, summaries: Summaries, paper: Paper) -> Iterator[Altern
     budget = paper.reported("budget")
     choice = f"{HALF * budget:g}·10^8 bits instead of {budget:g}·10^8"
     yield by_reason(name, choice, claims.c2(summaries, spec, paper, budget=HALF * budget))
-
-
-def _other_readings(name: str, judged: Finding) -> Iterator[Alternative]:
-    """Record the readings that are not the main one, whose numbers the claim has."""
-    for reading in judged.readings:
-        if reading.ours != judged.ours:
-            yield Alternative(name, reading.setting, reading.verdict, "numbers on the claim's card")

@@ -198,9 +198,7 @@ def speed_ups_on(
                     "speed_up": float(np.exp(speed_up.value)),
                     "speed_up_low": float(np.exp(speed_up.low)),
                     "speed_up_high": float(np.exp(speed_up.high)),
-                    "area": area.value,
-                    "area_low": area.low,
-                    "area_high": area.high,
+                    **area.columns("area", "area_"),
                     "reached": int(part["met"].sum()),
                     "runs": len(part),
                 }

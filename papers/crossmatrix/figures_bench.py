@@ -8,7 +8,6 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -19,7 +18,7 @@ from fedsampling.evidence.histories import is_at_edge
 from fedsampling.evidence.statistics import listed, mean, show, show_interval
 from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, Paper, load_paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels, style
+from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels
 from fedsampling.report.names import NAMES
 from fedsampling.report.which_sampler.advice import (
     INFORMATION,
@@ -68,8 +67,7 @@ OTHER_WORLDS = {"fresh_": "fresh worlds", CONFIRMING: "fresh worlds and trials"}
 def bench_ranks(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw speed-ups over MD: geometric means over families of datasets, with their intervals."""
     if not compared_datasets(summaries):
-        with style():
-            figure, (axis,) = panels(1, 1, height=1.0)
+        with panels(1, 1, height=1.0) as (figure, (axis,)):
             axis.axis("off")
             axis.text(0, 0.5, NOT_COMPARED)
         return Artefact(pd.DataFrame({"scheme": []}), figure, NOT_COMPARED, (NOT_COMPARED,))
@@ -95,8 +93,9 @@ def _bands(table: pd.DataFrame) -> Figure:
     rounds = table[table["measure"] == "rounds"].sort_values(["speed_up", "scheme"])
     order, rows = rounds["scheme"].tolist(), np.arange(len(rounds))
     families = rounds["families"].max()
-    with style(), mpl.rc_context({"figure.constrained_layout.w_pad": 0.12}):
-        figure, axes = panels(1, 3, width=11.6, height=1.2 + 0.26 * len(order), sharey=True)
+    height = 1.2 + 0.26 * len(order)
+    with panels(1, 3, width=11.6, height=height, sharey=True) as (figure, axes):
+        figure.set_layout_engine("constrained", w_pad=0.12)  # inches, for the ranks
         for axis, measure, colour in zip(axes, MEASURES, (BLUE, ORANGE, VERMILION), strict=True):
             part = table[table["measure"] == measure].set_index("scheme").loc[order]
             axis.hlines(rows, part["low"], part["high"], color=colour, linewidth=4, alpha=0.35)
@@ -147,7 +146,6 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
     for name in samplers:
         of_sampler = logs[name].dropna()
         value, low, high = over_families(of_sampler.to_numpy())
-        area = mean(areas[name].dropna().to_numpy())
         rows.append(
             {
                 "measure": measure,
@@ -160,9 +158,7 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
                 "worst_family": str(of_sampler.idxmin()),
                 "families": len(of_sampler),
                 "sets": int((speed_ups["scheme"] == name).sum()),
-                "area": area.value,
-                "area_low": area.low,
-                "area_high": area.high,
+                **mean(areas[name].dropna().to_numpy()).columns("area", "area_"),
                 "p": wilcoxon(of_sampler).pvalue if of_sampler.any() else 1.0,
                 "reached": int(counts.loc[name, "reached"]),
                 "runs": int(counts.loc[name, "runs"]),

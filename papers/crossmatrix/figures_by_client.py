@@ -28,7 +28,7 @@ from fedsampling.evidence.statistics import (
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import REFERENCE, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels, style
+from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels
 
 from .costs import by_dataset, label
 
@@ -65,11 +65,9 @@ def clients_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw participation and accuracy of each client, by sampler."""
     (summary,) = summaries.values()
     table, order = means(summary), _most_accurate_worst_first(summary)
-    with style():
-        figure = _figure(table, order, measures(summary))
     return Artefact(
         table.assign(label=table["sampler"].map(label), client=_names(summary, table["client"])),
-        figure,
+        _figure(table, order, measures(summary)),
         alt="Participation and final accuracy of each client, for each sampler.",
         notes=(_tested_on(table), *_never_available(table)),
     )
@@ -193,30 +191,30 @@ def _most_accurate_worst_first(summary: Summary) -> list[str]:
 
 def _figure(table: pd.DataFrame, order: list[str], by_run: pd.DataFrame) -> Figure:
     """Draw heat maps of participation and accuracy, and the spread of the accuracies."""
-    size = {"width": 12.5, "height": 1.9 + 0.21 * len(order)}
-    figure, axes = panels(1, 3, **size, sharey=True, gridspec_kw={"width_ratios": [3, 3, 2]})
     first = table[table["sampler"] == order[0]]
     expected = first["expected"].to_numpy()
     order_by = "samples" if first["samples"].nunique() > 1 else "availability"
     top = [expected] if np.isfinite(expected).all() else []
     blank = [np.full(len(first), np.nan)] * len(top)
-    for axis, name, above, power, title in (
-        (axes[0], "participation", top, 0.5, "participation rate (grey: never)"),
-        (axes[1], "accuracy", blank, 1.0, "final accuracy"),
-    ):
-        values = [table.loc[table["sampler"] == sampler, name].to_numpy() for sampler in order]
-        _heat_map(figure, axis, np.array(above + values), first["samples"].to_numpy(), power)
-        axis.set_title(f"{title}; clients by {order_by}")
     names = [EXPECTED] * len(top) + [label(name) for name in order]
-    axes[0].set_yticks(range(len(names)), names)
     rows = np.arange(len(order)) + len(top)
-    for measure, (words, colour, marker) in MARKS.items():
-        accuracies = by_run[measure].groupby("sampler").mean()[order].to_numpy()
-        looks: dict[str, Any] = {"color": colour, "markersize": 5, "clip_on": False}
-        axes[2].plot(accuracies, rows, marker, label=words, **looks)
-    axes[2].set(title="accuracy over clients", xlabel="accuracy", xlim=(0, 1))
-    figure.legend(*axes[2].get_legend_handles_labels(), loc="outside lower right", ncols=2)
-    axes[2].set_ylim(len(names) - 0.5, -0.5)
+    height = 1.9 + 0.21 * len(order)
+    with panels(1, 3, 12.5, height, sharey=True, width_ratios=[3, 3, 2]) as (figure, axes):
+        for axis, name, above, power, title in (
+            (axes[0], "participation", top, 0.5, "participation rate (grey: never)"),
+            (axes[1], "accuracy", blank, 1.0, "final accuracy"),
+        ):
+            values = [table.loc[table["sampler"] == sampler, name].to_numpy() for sampler in order]
+            _heat_map(figure, axis, np.array(above + values), first["samples"].to_numpy(), power)
+            axis.set_title(f"{title}; clients by {order_by}")
+        axes[0].set_yticks(range(len(names)), names)
+        for measure, (words, colour, marker) in MARKS.items():
+            accuracies = by_run[measure].groupby("sampler").mean()[order].to_numpy()
+            looks: dict[str, Any] = {"color": colour, "markersize": 5, "clip_on": False}
+            axes[2].plot(accuracies, rows, marker, label=words, **looks)
+        axes[2].set(title="accuracy over clients", xlabel="accuracy", xlim=(0, 1))
+        figure.legend(*axes[2].get_legend_handles_labels(), loc="outside lower right", ncols=2)
+        axes[2].set_ylim(len(names) - 0.5, -0.5)
     return figure
 
 

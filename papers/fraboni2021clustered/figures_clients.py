@@ -17,7 +17,7 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.drawing.style import CLASSES, panels, style
+from fedsampling.report.drawing.style import CLASSES, panels
 
 from .claims import LINES, by_alpha
 
@@ -48,8 +48,7 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
         case: _allocation(summary, case, "algorithm1") for case in summary.settings["cases"]
     }
     notes = []
-    with style():
-        figure, axes = panels(1, len(allocations), width=4.6 * len(allocations), height=4.3)
+    with panels(1, len(allocations), width=4.6 * len(allocations), height=4.3) as (figure, axes):
         for panel, (case, allocation) in zip(axes, allocations.items(), strict=True):
             order = np.argsort(-allocation.samples, kind="stable")
             shared, n = (allocation.r > 0).sum(0) > 1, len(order)
@@ -73,14 +72,12 @@ def figure4(summaries: Summaries, paper: Paper) -> Artefact:
     allocations = {
         case: _allocation(summary, case, "algorithm2") for case in summary.settings["cases"]
     }
-    with style():
-        figure, axes = panels(
-            2, len(allocations), width=4.6 * len(allocations), height=7.0, height_ratios=[1, 1.5]
-        )
+    n = len(allocations)
+    with panels(2, n, width=4.6 * n, height=7.0, height_ratios=[1, 1.5]) as (figure, axes):
         for panel, (case, allocation) in zip(axes, allocations.items(), strict=False):
             _groups(panel, allocation)
             panel.set_title(_title(summary, case))
-        for panel, allocation in zip(axes[len(allocations) :], allocations.values(), strict=True):
+        for panel, allocation in zip(axes[n:], allocations.values(), strict=True):
             order = np.argsort(allocation.group, kind="stable")
             _distributions(
                 panel, allocation, order, hatched=allocation.group >= len(allocation.r), last=True
@@ -89,10 +86,8 @@ def figure4(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         _table(allocations),
         figure,
-        alt=(
-            "Top, bars of the groups of similar clients; below, which clients each of the m "
-            "distributions of Algorithm 2 consists of."
-        ),
+        alt="Top, bars of the groups of similar clients; below, which clients each of the m "
+        "distributions of Algorithm 2 consists of.",
         notes=tuple(
             _groups_note(summary, case, allocation) for case, allocation in allocations.items()
         ),
@@ -233,10 +228,9 @@ def label_counts(summary: Summary) -> pd.DataFrame:
 def _draw_shares(table: pd.DataFrame) -> Figure:
     """Draw a column per α: class shares per client, and samples per class."""
     alphas = sorted(table["alpha"].unique())
-    with style():
-        figure = Figure(figsize=(2.9 * len(alphas), 5.2))
-        axes = figure.subplots(2, len(alphas), squeeze=False, sharey="row", height_ratios=[1.6, 1])
-        for (upper, lower), alpha in zip(axes.T, alphas, strict=True):
+    n = len(alphas)
+    with panels(2, n, 2.9 * n, 5.2, sharey="row", height_ratios=[1.6, 1]) as (figure, axes):
+        for upper, lower, alpha in zip(axes[:n], axes[n:], alphas, strict=True):
             counts = _matrix(table[table["alpha"] == alpha])
             share = 100 * counts / counts.sum(axis=1, keepdims=True)
             below = np.cumsum(share, axis=1) - share
@@ -251,9 +245,9 @@ def _draw_shares(table: pd.DataFrame) -> Figure:
             lower.set(xlabel="class", xticks=label)
             lower.grid(False, axis="x")
             lower.yaxis.set_major_formatter("{x:,.0f}")
-        axes[0, 0].set_ylabel("(a) % of a client's samples")
-        axes[1, 0].set_ylabel("(b) samples per class")
-        _legend(figure, axes[0, 0].containers)
+        axes[0].set_ylabel("(a) % of a client's samples")
+        axes[n].set_ylabel("(b) samples per class")
+        _legend(figure, axes[0].containers)
     return figure
 
 
@@ -292,8 +286,7 @@ def weights(summaries: Summaries, paper: Paper) -> Artefact:
     table = _clients(summary)
     titles = {"variance": "Var[$\\omega_i$]", "inclusion": "P($i \\in S$)"}
     drawn = table[table["case"] == "cifar10"].sort_values("samples", kind="stable")
-    with style():
-        figure, axes = panels(1, 2, width=8.6, height=3.9)
+    with panels(1, 2, width=8.6, height=3.9) as (figure, axes):
         for panel, (metric, name) in zip(axes, titles.items(), strict=True):
             for sampler in summary.settings["samplers"]:
                 line, rows = LINES[sampler], drawn[drawn["sampler"] == sampler]
@@ -308,10 +301,8 @@ def weights(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt=(
-            "Variance of each client's aggregation weight and probability that it is sampled, "
-            "for MD sampling and Algorithms 1 and 2, clients by size."
-        ),
+        alt="Variance of each client's aggregation weight and probability that it is sampled, "
+        "for MD sampling and Algorithms 1 and 2, clients by size.",
         notes=(
             *(_weights_note(summary, case, table) for case in summary.settings["cases"]),
             "Equation (56) as printed says that MD sampling is likelier to draw a client; by (55) "

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from fedsampling.evidence.statistics import compare, difference, mean, show_estimate
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function
+from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.artefacts import (
     Alternative,
     Artefact,
@@ -45,7 +45,6 @@ from fedsampling.report.drawing.style import (
     as_printed,
     panels,
     printed_level,
-    style,
 )
 
 from . import claims
@@ -117,11 +116,9 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         curves.drop(columns="case"),
         figure,
-        alt=(
-            "Six panels against rounds for MD, Algorithms 1 and 2, target and FedAvg sampling: "
-            "distinct clients, distinct digits, training loss, test accuracy and their standard "
-            "deviations over clients."
-        ),
+        alt="Six panels against rounds for MD, Algorithms 1 and 2, target and FedAvg sampling: "
+        "distinct clients, distinct digits, training loss, test accuracy and their standard "
+        "deviations over clients.",
         notes=(_clients_note(summary), _digits_note(summary), *divergences(summary, LINES)),
     )
 
@@ -312,8 +309,7 @@ def grids(summaries: Summaries, paper: Paper) -> Artefact:
         summaries["learning_rate"], alpha="dataset.partition.alpha", step="work.step"
     )
     regular = _late_losses(summaries["prox_grid"], mu="work.prox")
-    with style():
-        figure, (left, right) = panels(1, 2, width=8.6, height=3.8)
+    with panels(1, 2, width=8.6, height=3.8) as (figure, (left, right)):
         colours = (BLUE, GREEN, ORANGE, VERMILION)
         for colour, (alpha, part) in zip(colours, rates.groupby("alpha"), strict=False):
             over_grid(left, part, "step", f"α = {alpha:g}", colour, part["highest"].max())
@@ -417,10 +413,15 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     readings = judged["c10"].readings
     pairs = claims.gains_over_md(summary)
     uncorrected = {name: compare(*pair, difference) for name, pair in pairs.items()}
+    as_coded = []
+    if "algorithm2-code" in set(summary.rows["sampler"]):
+        coded = {"mnist": claims.renamed(summary, "algorithm2-code", "algorithm2")}
+        choice = "Ward's method as the authors' code applies it"
+        as_coded = [instead("c3", choice, claims.c3(coded, c3, paper))]
     rows = [
         instead("c3", *with_margin("c3", NARROWER, summaries, paper)),
         instead("c3", first, claims.c3(early, c3, paper)),
-        *_as_coded(summary, c3, paper),
+        *as_coded,
         counted("c10", "how Algorithm 1 breaks ties between clients of equal size", readings),
         by_reason("c10", first, claims.outperform(early["mnist"], c10)),
         by_reason(
@@ -447,14 +448,6 @@ def _of_smaller_runs(name: str, summaries: Summaries, paper: Paper) -> Iterator[
         yield by_reason(name, choice, finding)
     if margin := paper.claims[name].margin:
         yield instead(name, *with_margin(name, margin / 2, summaries, paper))
-
-
-def _as_coded(summary: Summary, spec: ClaimSpec, paper: Paper) -> Iterator[Alternative]:
-    """Judge c3 with Ward's method as the authors' code applies it, where that was run."""
-    if "algorithm2-code" in set(summary.rows["sampler"]):
-        coded = {"mnist": claims.renamed(summary, "algorithm2-code", "algorithm2")}
-        choice = "Ward's method as the authors' code applies it"
-        yield instead("c3", choice, claims.c3(coded, spec, paper))
 
 
 def _all_rounds(summary: Summary) -> Summary:

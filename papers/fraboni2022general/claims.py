@@ -156,10 +156,8 @@ def c7(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     holds = counterexamples <= claim.margin
     return Finding(
         "reproduced" if holds else "contradicted",
-        ours=(
-            f"{counterexamples} counterexamples in {tried:,} populations, "
-            f"{uniform_better:,} of them with Uniform better"
-        ),
+        ours=f"{counterexamples} counterexamples in {tried:,} populations, "
+        f"{uniform_better:,} of them with Uniform better",
         reason=f"{'No' if holds else 'Some'} population satisfies one side and not the other.",
     )
 

@@ -29,7 +29,6 @@ from fedsampling.report.drawing.style import (
     VERMILION,
     panels,
     printed_point,
-    style,
 )
 
 from .figures_training import GAP, IMPORTANCES
@@ -56,8 +55,7 @@ def importance(summaries: Summaries, paper: Paper) -> Artefact:
     sizes = client_sizes(summary)[our_seed]
     by_n = {n: spread[spread["n"] == n].set_index("seed")["sd"] for n in HALF}
     parts = []
-    with style():
-        figure, (left, right) = panels(1, 2, width=9.2, height=3.6)
+    with panels(1, 2, width=9.2, height=3.6) as (figure, (left, right)):
         for n, colour in ((10, BLUE), (80, GREEN)):
             p = np.sort(sizes[:n] / sizes[:n].sum())[::-1]
             left.plot(np.arange(1, n + 1) / n, n * p, ".-", color=colour, label=f"$n = {n}$")
@@ -87,10 +85,8 @@ def importance(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         pd.concat(parts, ignore_index=True),
         figure,
-        alt=(
-            "Importance of the clients in descending order for 10 and 80 clients; and the standard "
-            "deviation of the importances for every choice of clients, with the paper's values."
-        ),
+        alt="Importance of the clients in descending order for 10 and 80 clients; and the standard "
+        "deviation of the importances for every choice of clients, with the paper's values.",
         notes=(
             "Standard deviation of p_i, 5 % to 95 % quantile of the other choices: "
             f"{'; '.join(ranges)}.",
@@ -101,8 +97,7 @@ def importance(summaries: Summaries, paper: Paper) -> Artefact:
 def choices(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the difference of MD and Uniform sampling for several choices of clients."""
     table = by_choice(summaries)
-    with style():
-        figure, axes = panels(1, 2, width=9.2, height=3.6)
+    with panels(1, 2, width=9.2, height=3.6) as (figure, axes):
         for axis, letter, (case, title) in zip(axes, "ab", IMPORTANCES.items(), strict=True):
             axis.axhline(0, color="black", linewidth=0.8)
             for ours, colour in ((False, BLUE), (True, VERMILION)):
@@ -122,10 +117,8 @@ def choices(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt=(
-            "Mean difference of the global loss, MD − Uniform sampling, for several choices of "
-            "ten clients, against the standard deviation of their shares of the data."
-        ),
+        alt="Mean difference of the global loss, MD − Uniform sampling, for several choices of "
+        "ten clients, against the standard deviation of their shares of the data.",
         notes=(
             *departures({"choices": summaries["choices"]}, paper),
             f"{over}{'; '.join(spans)}." if spans else "One choice of clients at this scale.",
@@ -139,8 +132,7 @@ def choices(summaries: Summaries, paper: Paper) -> Artefact:
 def learning_rate(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the loss at the end against the learning rate, with full participation."""
     parts, notes = [], []
-    with style():
-        figure, axes = panels(1, 2, width=9.2, height=3.6)
+    with panels(1, 2, width=9.2, height=3.6) as (figure, axes):
         for axis, letter, (name, dataset) in zip(axes, "ab", GRIDS.items(), strict=True):
             summary, chosen = only(summaries[name], SHOWN), paper.reported(name)
             whose = "the paper" if name == "learning_rate" else "its authors' code"

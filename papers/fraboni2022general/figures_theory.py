@@ -12,7 +12,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import band
-from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, PURPLE, VERMILION, panels, style
+from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, PURPLE, VERMILION, panels
 from fedsampling.theory.weights import PER_CLIENT, statistics, sums
 
 from .claims import gamma_boundary, largest_importance, sigma_boundary
@@ -61,25 +61,22 @@ def table1(summaries: Summaries, paper: Paper) -> Artefact:
 
 def table2(summaries: Summaries, paper: Paper) -> Artefact:
     """Show Table 2, the paper's notation."""
-    return Artefact(data=pd.DataFrame(NOTATION, columns=["symbol", "description"]))
+    return Artefact(pd.read_csv(paper.folder / "notation.csv"))
 
 
 def corollary1(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Σ (8) and γ (9) of both samplers on both sides of Corollary 1's boundary (13)."""
     n, m = TABLE1[0]
-    with style():
-        figure, (left, right) = panels(1, 2, width=9.2, height=4.0)
+    with panels(1, 2, width=9.2, height=4.0) as (figure, (left, right)):
         data = pd.concat([_draw_sums(left, n, m), _draw_boundary(right)], ignore_index=True)
     return Artefact(
         data=data,
         figure=figure,
-        alt=(
-            "Left: for ten clients of which five are sampled, the sums Σ and γ of Uniform sampling "
-            "lie below those of MD sampling while one client's importance is under "
-            f"{largest_importance(n, m):.3f}, and rise far above them afterwards. Right: the "
-            "boundary of Corollary 1 rises from 1 with the sampled fraction; above it MD sampling "
-            "is better, below it Uniform sampling."
-        ),
+        alt="Left: for ten clients of which five are sampled, the sums Σ and γ of Uniform sampling "
+        "lie below those of MD sampling while one client's importance is under "
+        f"{largest_importance(n, m):.3f}, and rise far above them afterwards. Right: the "
+        "boundary of Corollary 1 rises from 1 with the sampled fraction; above it MD sampling "
+        "is better, below it Uniform sampling.",
         notes=(
             "The condition on γ alone, Σ p_i² ≤ (n − 1)/(n (n − m)), is implied by that on Σ; "
             "between the two lines Uniform sampling has the smaller γ and the larger Σ.",
@@ -159,36 +156,6 @@ def _concise(estimate: float, error: float) -> str:
 
 TABLE1 = ((10, 5), (100, 10))  # n and m of its populations
 
-NOTATION = (
-    ("n", "Number of clients."),
-    ("K", "Number of local SGD."),
-    ("η_l", "Local/Client learning rate."),
-    ("η_g", "Global/Server learning rate."),
-    ("η̃", "Effective learning rate, η̃ = η_l η_g."),
-    ("θ^t", "Global model at server iteration t."),
-    ("θ^*", "Optimum of the federated loss function, equation (1)."),
-    ("θ_i^{t+1}", "Local update of client i on model θ^t."),
-    (
-        "y_{i,k}^t",
-        "Local model of client i after k SGD (y_{i,K}^t = θ_i^{t+1} and y_{i,0}^t = θ^t).",
-    ),
-    ("p_i", "Importance of client i in the federated loss function, equation (1)."),
-    ("m", "Number of sampled clients."),
-    ("S_t", "Set of participating clients considered at iteration t."),
-    ("ω_i(S_t)", "Aggregation weight for client i given S_t."),
-    ("α", "Covariance parameter."),
-    ("γ_i", "cf. Section 3."),
-    ("E_t[·]", "Expected value conditioned on θ^t."),
-    ("L(·)", "Federated loss function, equation (1)."),
-    ("L_i(·)", "Local loss function of client i."),
-    ("g_i(·)", "SGD. We have E_{ξ_i}[g_i(·)] = ∇L_i(·) with Assumption 4."),
-    ("ξ_i", "Random batch of samples from client i of size B."),
-    ("L", "Lipschitz smoothness parameter, Assumption 2."),
-    ("σ²", "Bound on the variance of the stochastic gradients, Assumption 4."),
-    ("β, κ", "Assumption 3 parameters on the clients gradient bounded dissimilarity."),
-)
-
-
 # Figures of fraboni2022general's first version: sampling on quadratic losses.
 #
 # The experiments are ``quadratic_step`` (one round, for many importances p_1 of the first client)
@@ -205,8 +172,7 @@ def quadratic_one_step(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the distance after one round against p_1: closed form and mean over draws."""
     table = one_step(summaries["quadratic_step"])
     low, high = _uniform_better(table)
-    with style():
-        figure, axes = panels(1, 4, width=11.2, height=3.0)
+    with panels(1, 4, width=11.2, height=3.0) as (figure, axes):
         views = [(value, case) for value in ("expected", "mean") for case in CASES]
         for axis, letter, (value, case) in zip(axes, "abcd", views, strict=True):
             _draw_lines(axis, table[table["case"] == case], value)
@@ -218,12 +184,10 @@ def quadratic_one_step(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt=(
-            "If all clients have the same minimum, full participation and MD sampling coincide for "
-            "every p_1, and Uniform sampling equals them only at equal importance. If minima "
-            "differ, MD sampling is about half above full participation; Uniform sampling is below "
-            "MD for small p_1 and far above it for large p_1. Theory and experiment agree."
-        ),
+        alt="If all clients have the same minimum, full participation and MD sampling coincide for "
+        "every p_1, and Uniform sampling equals them only at equal importance. If minima "
+        "differ, MD sampling is about half above full participation; Uniform sampling is below "
+        "MD for small p_1 and far above it for large p_1. Theory and experiment agree.",
         notes=(
             _agreement(table),
             "The closed form is Lemma 1 (equation 70) on the round of equation (3), with Var[ω_i] "
@@ -245,8 +209,7 @@ def quadratic_variance(summaries: Summaries, paper: Paper) -> Artefact:
         "mean ± standard deviation": (table["mean"] - table["sd"], table["mean"] + table["sd"]),
         "least to largest": (table["min"], table["max"]),
     }
-    with style():
-        figure, axes = panels(2, 2, width=7.6, height=5.6)
+    with panels(2, 2, width=7.6, height=5.6) as (figure, axes):
         views = [(name, case) for name in bands for case in CASES]
         for axis, letter, (name, case) in zip(axes, "abcd", views, strict=True):
             chosen = table[table["case"] == case]
@@ -267,10 +230,8 @@ def quadratic_variance(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt=(
-            "Bands of the distance after one round: narrow for MD sampling at every p_1; for "
-            "Uniform sampling they widen with p_1 until they fill the panel."
-        ),
+        alt="Bands of the distance after one round: narrow for MD sampling at every p_1; for "
+        "Uniform sampling they widen with p_1 until they fill the panel.",
         notes=(
             "If minima differ, the standard deviation of Uniform sampling is at least "
             f"{show(spread.min())}, near equal importance, and {show(spread[last])} at "
@@ -287,8 +248,7 @@ def quadratic_convergence(summaries: Summaries, paper: Paper) -> Artefact:
     table = _wide(summary, ["expected", "first", "mean", "median", "max"]).rename(
         columns={"at": "t", "first": "run"}
     )
-    with style():
-        figure, axes = panels(1, 2, width=8.6, height=3.4)
+    with panels(1, 2, width=8.6, height=3.4) as (figure, axes):
         for axis, letter, case in zip(axes, "ab", CASES, strict=True):
             for scheme, part in table[table["case"] == case].groupby("scheme", sort=False):
                 colour, label = SCHEMES[str(scheme)].colour, SCHEMES[str(scheme)].label
@@ -303,11 +263,9 @@ def quadratic_convergence(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt=(
-            "Full participation reaches the optimum to machine precision. MD sampling follows it "
-            "where all minima are the same and levels off at a small distance where they are not. "
-            "Uniform sampling moves away from the optimum without bound in both."
-        ),
+        alt="Full participation reaches the optimum to machine precision. MD sampling follows it "
+        "where all minima are the same and levels off at a small distance where they are not. "
+        "Uniform sampling moves away from the optimum without bound in both.",
         notes=_convergence_notes(summary),
     )
 
@@ -321,8 +279,7 @@ def quadratic_condition(summaries: Summaries, paper: Paper) -> Artefact:
     limit = sigma_boundary(n, m)
     end = largest_importance(n, m)
     low, high = _uniform_better(table)
-    with style():
-        figure, (axis,) = panels(1, 1, width=5.6, height=3.6)
+    with panels(1, 1, width=5.6, height=3.6) as (figure, (axis,)):
         axis.plot(first, squares, color=BLUE, label=r"$\Sigma_i\,p_i^2$")
         axis.axhline(limit, color=VERMILION, label=f"$1/(n - m + 1) = 1/{n - m + 1}$")
         axis.axvspan(0, end, color=VERMILION, alpha=0.10, linewidth=0)
@@ -335,10 +292,8 @@ def quadratic_condition(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         data,
         figure,
-        alt=(
-            f"The sum of squared importances falls from 1/{n - 1} to 1/{n} at equal importance and "
-            f"then rises to 1; it passes the boundary 1/{n - m + 1} at p_1 = {end:.3f}."
-        ),
+        alt=f"The sum of squared importances falls from 1/{n - 1} to 1/{n} at equal importance and "
+        f"then rises to 1; it passes the boundary 1/{n - m + 1} at p_1 = {end:.3f}.",
         notes=(
             f"Σ p_i² is below 1/(n − m + 1) up to p_1 = {end:.3f}; there Corollary 1 has both of "
             "Uniform sampling's sums below those of MD sampling.",

@@ -4,6 +4,7 @@ Differences of two schemes are taken seed by seed.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -59,10 +60,8 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         _gap_grid(table, "clients", lines),
-        alt=(
-            "Difference of the global loss, MD − Uniform sampling, against rounds, with 95 % "
-            "bands: a curve for each number of clients, a panel for each importance."
-        ),
+        alt="Difference of the global loss, MD − Uniform sampling, against rounds, with 95 % "
+        "bands: a curve for each number of clients, a panel for each importance.",
         notes=(
             *departures({HALF[n]: summary for n, summary in runs.items()}, paper),
             *(
@@ -90,17 +89,14 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     for axis, (case, n) in zip(axes, views, strict=True):
         rows = curves[n][curves[n]["case"] == case]
         if len(rows):
-            with style():
-                _draw_differences(axis, runs[n], case)
+            _draw_differences(axis, runs[n], case)
             parts.append(rows.assign(clients=n))
     return Artefact(
         pd.concat(parts, ignore_index=True).drop(columns="metric"),
         figure,
-        alt=(
-            "Global loss against rounds for MD, Uniform and Clustered sampling, a column for each "
-            "number of clients, a row for each importance, each with an inset of the differences "
-            "from MD sampling."
-        ),
+        alt="Global loss against rounds for MD, Uniform and Clustered sampling, a column for each "
+        "number of clients, a row for each importance, each with an inset of the differences "
+        "from MD sampling.",
         notes=(
             *departures({HALF[n]: summary for n, summary in runs.items()}, paper),
             *_inset_losses(runs, late),
@@ -115,20 +111,10 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
     return _draw_gaps(summaries, paper, ("varying_m", HALF[80]))
 
 
-def figure4(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw Figure 4: global losses for m = 4, 8 with K = 50."""
-    return _draw_losses(summaries, paper, "varying_m")
-
-
 def figure5(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 5: L(MD) − L(Uniform) for m = 8, 40 with K = 1, without the first rounds."""
     since = paper.reported("figure5_first") / paper.experiments["one_step"]["rounds"]
     return _draw_gaps(summaries, paper, ("one_step",), since, paper.reported("figure5_fewest"))
-
-
-def figure6(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw Figure 6: global losses for m = 4, 8, 40 with K = 1."""
-    return _draw_losses(summaries, paper, "one_step")
 
 
 def figure7(summaries: Summaries, paper: Paper) -> Artefact:
@@ -154,10 +140,8 @@ def figure7(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         pd.concat(parts, ignore_index=True),
         figure,
-        alt=(
-            "Global loss on CIFAR-10 against rounds for MD and Uniform sampling, a panel for each "
-            "α; below each the difference Uniform − MD with its 95 % band."
-        ),
+        alt="Global loss on CIFAR-10 against rounds for MD and Uniform sampling, a panel for each "
+        "α; below each the difference Uniform − MD with its 95 % band.",
         notes=(
             *departures({"cifar": summary}, paper),
             f"Uniform − MD, {JOINT}: {show_estimates(holm(pairs, difference))}.",
@@ -188,10 +172,8 @@ def _draw_gaps(
     return Artefact(
         table,
         _gap_grid(table, "m", lines),
-        alt=(
-            "Difference of the global loss, MD − Uniform sampling, against rounds, with 95 % "
-            "bands: a curve for each number of sampled clients, a panel for each importance."
-        ),
+        alt="Difference of the global loss, MD − Uniform sampling, against rounds, with 95 % "
+        "bands: a curve for each number of sampled clients, a panel for each importance.",
         notes=(*departures({experiments[0]: main}, paper), *lost),
     )
 
@@ -231,7 +213,7 @@ def _gap_grid(table: pd.DataFrame, column: str, lines: Mapping[int, Line]) -> Fi
 
 
 def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefact:
-    """Draw both samplers' losses: rows are importances, columns are m."""
+    """Draw Figure 4 or 6: both samplers' losses; rows are importances, columns are m."""
     summary = only(summaries[experiment], SHOWN)
     curves = summary.curves[summary.curves["metric"] == "loss"]
     pairs = _sampler_pairs(paper, experiment)
@@ -246,16 +228,18 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
     return Artefact(
         curves.drop(columns="metric"),
         figure,
-        alt=(
-            "Global loss against rounds for MD and Uniform sampling, a column for each number of "
-            "sampled clients, a row for each importance."
-        ),
+        alt="Global loss against rounds for MD and Uniform sampling, a column for each number of "
+        "sampled clients, a row for each importance.",
         notes=(
             *departures({experiment: summary}, paper),
             *_measured(curves),
             *divergences(summary, lines),
         ),
     )
+
+
+figure4 = partial(_draw_losses, experiment="varying_m")  # m = 4, 8 with K = 50
+figure6 = partial(_draw_losses, experiment="one_step")  # m = 4, 8, 40 with K = 1
 
 
 def _measured(curves: pd.DataFrame) -> Iterable[str]:
@@ -285,13 +269,14 @@ def _draw_differences(axis: Axes, summary: Summary, case: str) -> None:
     """Draw the differences from MD's loss, paired by seed, into the free corner of a panel."""
     low, high = axis.get_ylim()
     axis.set_ylim(low, high + 0.25 * (high - low))  # room above the curves, which fall
-    inset = axis.inset_axes((0.45, 0.45, 0.53, 0.48))
-    for name in TRAINED.keys() - {"md"}:
-        gap = gap_curve(only(summary, ("loss",)), name, "md", case)
-        learning_curve(inset, gap, TRAINED[name].label, TRAINED[name].colour)
-    inset.axhline(0, color=TRAINED["md"].colour, linewidth=1.0)
-    inset.set_title("minus MD’s", fontsize=7, pad=2)
-    inset.tick_params(labelsize=7)
+    with style():
+        inset = axis.inset_axes((0.45, 0.45, 0.53, 0.48))
+        for name in TRAINED.keys() - {"md"}:
+            gap = gap_curve(only(summary, ("loss",)), name, "md", case)
+            learning_curve(inset, gap, TRAINED[name].label, TRAINED[name].colour)
+        inset.axhline(0, color=TRAINED["md"].colour, linewidth=1.0)
+        inset.set_title("minus MD’s", fontsize=7, pad=2)
+        inset.tick_params(labelsize=7)
 
 
 def _inset_losses(runs: Mapping[int, Summary], late: float) -> Iterable[str]:

@@ -112,28 +112,8 @@ def flanp_over_random(
     )
 
 
-def c21(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
-    """Judge whether runtime increases with rotation, with each reading of DelayHetSampling."""
-    return _trend_in_each_reading(summaries, spec, paper)
-
-
-def c22(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
-    """Judge whether runtime decreases with link speed, with each reading and size of the model."""
-    finding = _trend_in_each_reading(summaries, spec, paper)
-    if not finding.readings or "links_model" not in summaries:
-        return finding
-    size = summaries["links_model"].setting("delays.model_bytes", "speed-1")
-    readings = {
-        row.setting: Finding(row.verdict, row.ours, finding.reason, row.drawn)
-        for row in finding.readings
-    }
-    readings[f"a model of {show(size / 1e6, 2)} MB; Assumption 3 alone"] = _larger_model(
-        summaries, spec, paper
-    )
-    return over_choices(readings, main=finding.readings[0].setting)
-
-
-def _trend_in_each_reading(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
+def trend_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
+    """Judge whether runtime changes along a sweep, with each reading of DelayHetSampling."""
     findings = {
         reading_in_words(settings): _sweep_finding(
             seconds_along_sweep(summaries, paper, spec.artefact, label),
@@ -145,6 +125,25 @@ def _trend_in_each_reading(summaries: Summaries, spec: ClaimSpec, paper: Paper) 
     }
     main = next(iter(findings))
     return over_choices(findings, main) if len(findings) > 1 else findings[main]
+
+
+c21 = trend_finding
+
+
+def c22(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
+    """Judge whether runtime decreases with link speed, with each reading and size of the model."""
+    finding = trend_finding(summaries, spec, paper)
+    if not finding.readings or "links_model" not in summaries:
+        return finding
+    size = summaries["links_model"].setting("delays.model_bytes", "speed-1")
+    readings = {
+        row.setting: Finding(row.verdict, row.ours, finding.reason, row.drawn)
+        for row in finding.readings
+    }
+    readings[f"a model of {show(size / 1e6, 2)} MB; Assumption 3 alone"] = _larger_model(
+        summaries, spec, paper
+    )
+    return over_choices(readings, main=finding.readings[0].setting)
 
 
 BOUNDS = {

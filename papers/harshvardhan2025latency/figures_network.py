@@ -25,7 +25,6 @@ from fedsampling.report.drawing.style import (
     legend_below,
     panels,
     printed_point,
-    style,
 )
 
 from .figures_sensitivity import WORDS, in_words
@@ -53,8 +52,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     share = summary.per_seed("none", "share")
     slowest = summary.per_seed("none", "slowest")
     parameters = record(summary).dataset.parameters
-    with style():
-        figure, (left, middle, right) = panels(1, 3, width=11.6, height=4.1)
+    with panels(1, 3, width=11.6, height=4.1) as (figure, (left, middle, right)):
         _map(left, nodes, hubs, links)
         _histogram(middle, delays)
         _tail(right, delays, slow)
@@ -85,8 +83,7 @@ def figure1_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
     varied = table[table["parameter"] != "base"]
     names = list(dict.fromkeys(varied["parameter"]))
     slow = paper.reported("slow_clients")
-    with style():
-        figure, (axes,) = panels(1, 1, width=8.4, height=0.3 * len(names) + 1.1)
+    with panels(1, 1, width=8.4, height=0.3 * len(names) + 1.1) as (figure, (axes,)):
         figure.set_layout_engine("constrained", w_pad=0.12)  # inches; long names at the left
         axes.axvspan(100 * base["low"], 100 * base["high"], color=SKY, alpha=0.35, linewidth=0)
         axes.axvline(100 * base["share"], color=BLUE, label="defaults, 95 % interval")

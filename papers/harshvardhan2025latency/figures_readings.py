@@ -15,12 +15,13 @@ from fedsampling.base.progress import plural
 from fedsampling.clients.delays import Synthetic
 from fedsampling.evidence.statistics import show, show_range
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import Finding, Part, stated, verdict
+from fedsampling.evidence.verdicts import Finding, stated, verdict
 from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.artefacts import (
     Alternative,
     Artefact,
     Summaries,
+    by_reason,
     counted,
     instead,
     tabulate,
@@ -325,16 +326,15 @@ def _of_sweep(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alterna
 
 
 def _by_sign(name: str, choice: str, differences: Mapping[str, ArrayLike]) -> Alternative:
-    """Judge a claim by the signs of each sampler's differences, without intervals."""
-    parts = {label: _all_positive(values) for label, values in differences.items()}
-    finding = verdict(parts, "", {}, contrary_decides=False)
-    return instead(name, choice, finding, finding.reason.rstrip("."))
+    """Judge a claim by the signs of each sampler's differences, without intervals.
 
-
-def _all_positive(differences: ArrayLike) -> Part:
-    """Judge whether all differences are positive; it fails if all are negative."""
-    signs = set(np.sign(differences))
-    return stated(signs == {1} if signs in ({1}, {-1}) else None)
+    It holds if all are positive, and fails if all are negative.
+    """
+    signs = {label: set(np.sign(values)) for label, values in differences.items()}
+    parts = {
+        label: stated(each == {1} if each in ({1}, {-1}) else None) for label, each in signs.items()
+    }
+    return by_reason(name, choice, verdict(parts, "", {}, contrary_decides=False))
 
 
 def _of_overheads(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:

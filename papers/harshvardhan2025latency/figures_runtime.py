@@ -23,7 +23,6 @@ from fedsampling.report.drawing.style import (
     legend_below,
     panels,
     printed_point,
-    style,
 )
 
 from .claims_trends import BOUNDS
@@ -69,8 +68,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     }
     goal = target(paper, "quadratic")
     tables, notes = [], []
-    with style():
-        figure, axes = panels(1, 3, width=11.6, height=4.2, sharey=True)
+    with panels(1, 3, width=11.6, height=4.2, sharey=True) as (figure, axes):
         for panel, (title, (summary, case)) in zip(axes, parts.items(), strict=True):
             track = course(summary, case)
             tables.append(track.assign(panel=title[:3]))
@@ -98,8 +96,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
 def figure3(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 3: test accuracy against runtime; panels that were not run say so."""
     tables, notes = [], []
-    with style():
-        figure, axes = panels(1, 4, width=13.2, height=3.7)
+    with panels(1, 4, width=13.2, height=3.7) as (figure, axes):
         for letter, panel, (experiment, case) in zip("abcd", axes, FIGURE3, strict=True):
             title = f"({letter}) {DATA[experiment]}, {DELAYS[case]}"
             panel.set_title(title)
@@ -134,8 +131,7 @@ def table3d(summaries: Summaries, paper: Paper) -> Artefact:
         if name in summaries
     }
     notes = []
-    with style():
-        figure, (axes,) = panels(1, 1, width=5.2, height=3.6)
+    with panels(1, 1, width=5.2, height=3.6) as (figure, (axes,)):
         for (label, table), colour in zip(parts.items(), (BLUE, ORANGE), strict=False):
             math_label = label.replace("B_p", "$B_p$")
             for clock, line in zip(CLOCKS, ("-", "--"), strict=True):
@@ -226,17 +222,8 @@ HEADS = {name: line.label.removeprefix("DelayHet") for name, line in LINES.items
 HEADS["approx_opt"] = "ApproxOpt"
 
 
-def table1(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Table 1: runtimes with synthetic delays."""
-    return _runtime_table(summaries, paper, "synthetic")
-
-
-def table2(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Table 2: runtimes on NYCMesh."""
-    return _runtime_table(summaries, paper, "nycmesh")
-
-
 def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
+    """Tabulate the runtimes with one kind of delays."""
     rows, data, notes, absent = [], [], [], []
     for experiment, reported in printed(paper, TABLES[case]).items():
         name, goal = DATA[experiment], target(paper, experiment, summaries)
@@ -274,6 +261,10 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
         "the runs, being smaller, have another."
     )
     return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=tuple(notes))
+
+
+table1 = partial(_runtime_table, case="synthetic")
+table2 = partial(_runtime_table, case="nycmesh")
 
 
 def _by_sampler(
@@ -339,16 +330,6 @@ def _missed_notes(table: pd.DataFrame, data: str, limit: float, rounds: int) -> 
     return sentences
 
 
-def table3a(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Table 3a: runtimes by the largest rotation of Rotated MNIST."""
-    return _sweep_table(summaries, paper, "table3a", "largest rotation (°)")
-
-
-def table3b(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate Table 3b: runtimes by the largest link speed on Dirichlet MNIST."""
-    return _sweep_table(summaries, paper, "table3b", "largest speed (MB/s)")
-
-
 def table3c(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate Table 3c: runtimes by target accuracy of Dirichlet CIFAR-10."""
     reported, runs = printed(paper, "table3c"), summaries["dirichlet_cifar10"]
@@ -362,9 +343,14 @@ def table3c(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def _sweep_table(summaries: Summaries, paper: Paper, table: str, name: str) -> Artefact:
+    """Tabulate the runtimes along a sweep by the varied setting, `name`."""
     runs = sweep_runtimes(summaries, paper, table, main_reading(summaries, table))
     values = {value: runs[runs["value"] == value] for value in printed(paper, table)}
     return _by_value(values, printed(paper, table), name, f"{target(paper, SWEEPS[table][0]):g}")
+
+
+table3a = partial(_sweep_table, table="table3a", name="largest rotation (°)")
+table3b = partial(_sweep_table, table="table3b", name="largest speed (MB/s)")
 
 
 def _by_value(

@@ -6,7 +6,7 @@ a time; :func:`orderings` counts the settings in which each ordering of the pape
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.drawing.style import BLACK, legend_below, panels, style
+from fedsampling.report.drawing.style import BLACK, legend_below, panels
 
 from .runtimes import (
     DELAYS,
@@ -39,9 +39,8 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
     table = varied(summaries, paper)
     names = list(dict.fromkeys(table["setting"]))
     columns = [name for name in DELAYS if name in set(table["delays"])]
-    with style():
-        size = {"width": 2.4 + 3.4 * len(columns), "height": 0.21 * len(names) + 1.3}
-        figure, axes = panels(1, len(columns), **size, sharey=True)
+    width, height = 2.4 + 3.4 * len(columns), 0.21 * len(names) + 1.3
+    with panels(1, len(columns), width, height, sharey=True) as (figure, axes):
         for panel, delays in zip(axes, columns, strict=True):
             rows = table[table["delays"] == delays]
             _draw(panel, rows, names)
@@ -49,15 +48,12 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             panel.set_title(f"{DELAYS[delays]} (random: {in_seconds(float(chosen.iloc[0]))})")
         legend_below(figure, axes, 4)
     orders = {delays: orderings(table[table["delays"] == delays]) for delays in columns}
-    notes = [
-        f"{DELAYS[delays]}: {'; '.join(order.sentence for order in orders[delays])}."
-        for delays in columns
-    ]
+    notes = [f"{DELAYS[delays]}: {'; '.join(orders[delays])}." for delays in columns]
     notes += [
-        f"{DELAYS[delays]}, {order.sentence}. Settings: {order.exceptions}."
+        f"{DELAYS[delays]}, {sentence}. Settings: {exceptions}."
         for delays in columns
-        for order in orders[delays]
-        if order.exceptions
+        for sentence, exceptions in orders[delays].items()
+        if exceptions
     ]
     notes.append(
         "Circles at the right edge: some run did not reach the target. If a setting concerns one "
@@ -133,23 +129,16 @@ def _over(seconds: float, random: float) -> float:
     return seconds / random if np.isfinite([seconds, random]).any() else np.nan
 
 
-class Ordering(NamedTuple):
-    """In how many settings an ordering of the paper holds."""
-
-    sentence: str
-    exceptions: str = ""  # the fewer settings: ``not …``, or ``only …``
-
-
-def orderings(table: pd.DataFrame) -> list[Ordering]:
+def orderings(table: pd.DataFrame) -> dict[str, str]:
     """Count the settings in which each ordering of the paper holds.
 
     `table`: one delay's rows of :func:`varied`. Returns for each sampler: whether it is faster or
-    slower than random selection in the paper, and in how many settings; the last is on the fastest
-    sampler.
+    slower than random selection in the paper, and in how many settings, with the settings that are
+    fewer, as ``not …`` or ``only …``; the last is on the fastest sampler.
     """
     wide = table.pivot(index="setting", columns="scheme", values="over_random")
     base, varied = wide.loc[BASE], wide.drop(index=[REPORTED, BASE])
-    orders = []
+    orders = {}
     for name in [scheme for scheme in SEVEN if scheme != "random" and scheme in base.index]:
         is_faster = bool(wide[name][REPORTED] < 1)
         ours = varied[name].dropna()
@@ -165,12 +154,12 @@ def orderings(table: pd.DataFrame) -> list[Ordering]:
             word, fewer = ("not", ~holds) if holds.mean() >= 0.5 else ("only", holds)
             settings = [s.removeprefix(f"{LINES[name].label}: ") for s in ours.index[fewer]]
             exceptions = f"{word} {'; '.join(settings)}"
-        orders.append(Ordering(sentence, exceptions))
+        orders[sentence] = exceptions
     filled = varied[[name for name in SEVEN if name in varied.columns]]
     filled = filled.fillna(base).replace(np.inf, np.nan).dropna(how="all")
     fastest = filled.idxmin(axis=1)
     proposed = int(fastest.isin(PROPOSED).sum())
-    return [*orders, Ordering(f"a proposed sampler is fastest in {proposed} of {len(fastest)}")]
+    return {**orders, f"a proposed sampler is fastest in {proposed} of {len(fastest)}": ""}
 
 
 def _changed(settings: Mapping[str, Any]) -> str:

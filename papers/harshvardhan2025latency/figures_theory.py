@@ -1,6 +1,6 @@
 """Errors in harshvardhan2025latency's theory, its solver, and its Table 3e.
 
-:data:`POINTS` lists the errors with proofs; :func:`findings` adds numbers from the ``selection``
+``theory.csv`` lists the errors with proofs; :func:`findings` adds numbers from the ``selection``
 runs; :func:`solver` draws the progress of the paper's solver.
 """
 
@@ -13,62 +13,9 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import band
-from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, ORANGE, legend_below, panels, style
+from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, ORANGE, legend_below, panels
 
 from .runtimes import printed, record
-
-POINTS: dict[str, tuple[str, str]] = {
-    "Remark 2: g(S) is submodular": (
-        "No: h decreases as S grows, and is supermodular",
-        "h(S) = (1/m) Σ_j min B_ij, with the minimum over i ∈ S, is monotone decreasing and "
-        "supermodular (−h is facility location). In A.2, case I, Δ(i|S) = 2 τ_S (h²(S∪i) − h²(S)) "
-        "/ (…) is negative, and larger in magnitude for the smaller S; multiplying by "
-        "−τ_S₁ ≥ −τ_S₂ reverses the inequality. "
-        "Smallest counterexample: m = 3, equal delays 1, all B_ij = 1. Then g = 9, 9/7 and 1 for "
-        "one, two and three clients. The second client lowers g by 54/7 and the third by only 2/7; "
-        "submodularity requires the third to lower it at least as much.",
-    ),
-    "Algorithm 2 needs submodular minimisation": (
-        "No: a scan of m sets is exact",
-        "Let τ be the largest delay in an optimal S. Adding every client with a delay of at most τ "
-        "leaves max τ_i unchanged and increases neither h nor g. So some {i : τ_i ≤ τ} is optimal, "
-        "and at most m such sets exist. MinNorm has no guarantee for such a g. If it starts from "
-        "the clients in order of delay, as the paper numbers them, the level sets of its first "
-        "greedy point are exactly these sets; from other orders it mostly stops elsewhere.",
-    ),
-    "Remark 3: g(p) has a minimum worth sampling from": (
-        "Its minimum is a single client, for every K",
-        "The slowest of K draws is at least as slow as one draw, and pᵀB̃p ≥ 0, so g(p) ≥ "
-        "τᵀp / (1 − 2 b̄ᵀp) with b̄_i = (1/m) Σ_j B_ij². A ratio of linear functions on the simplex "
-        "has its minimum at a corner, where both sides are equal: p* is the point mass on argmin "
-        "τ_i / (1 − 2 b̄_i). Since (mean B)² ≤ mean B², the best single client is no better than "
-        "DelayHetSubmodular's set. In practice, clients are sampled from the point at which an "
-        "interior point method happens to stop.",
-    ),
-    "Algorithm 3: Σ_i ((Σ_{j≤i} p_j)^K − (Σ_{j≤i} p_j)^K) τ_i": (
-        "Zero as printed; Lemma 3 is right",
-        "The second sum must end at i − 1. With Σ p = 1 the expected delay is τ_m − Σ_{i<m} "
-        "(Σ_{j≤i} p_j)^K (τ_{i+1} − τ_i), which is concave in p, not convex.",
-    ),
-    "Assumption 3 implies Assumption 4, by Jensen": (
-        "The other way round",
-        "By Jensen, (mean B)² ≤ mean B², so Assumption 4 implies Assumption 3. Sampling tolerates "
-        "less heterogeneity, not more.",
-    ),
-    "Assumption 4 implies B_p < 1 for all p": (
-        "No",
-        "The paper looks for the maximum at the corners of the simplex, where pᵀB̃p is zero. With "
-        "two clients and B_12² = 0.9, Assumption 4 holds (0.45 < 1/2). But for p = (½, ½) and "
-        "K = 1, B_p = 2 (0.45 + 0.45) = 1.8, so g(p) is negative.",
-    ),
-    "B_ij of one batch distinguishes clients": (
-        "Hardly on Quadratic, with n = 100 samples in d = 500 dimensions",
-        "A_i has rank n, and ‖(A_i − A_j) A⁻¹‖ is as large between clients with the same "
-        "distribution: it is noise. Assumption 3 is violated by more than an order of magnitude. "
-        "If B is scaled down to satisfy it, all B_ij are nearly equal, and g depends on little but "
-        "the number of clients.",
-    ),
-}
 
 STARTS = {  # of the solver
     "uniform": ("uniform start", BLUE),
@@ -90,7 +37,8 @@ TASKS = {
 
 def findings(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate the paper's statements, the corrections, and numbers that show them."""
-    numbers = [
+    points = pd.read_csv(paper.folder / "theory.csv")
+    points["in numbers"] = [
         _submodularity(summaries["enumeration"]),
         _subsets(summaries["enumeration"], summaries["minnorm"]),
         _distributions(summaries["distribution"]),
@@ -99,14 +47,8 @@ def findings(summaries: Summaries, paper: Paper) -> Artefact:
         _scaled(summaries["assumptions"]),
         _noise(summaries["assumptions"]),
     ]
-    rows = [
-        (statement, fact, number)
-        for (statement, (fact, _)), number in zip(POINTS.items(), numbers, strict=True)
-    ]
-    return Artefact(
-        pd.DataFrame(rows, columns=["the paper", "in fact", "in numbers"]),
-        notes=tuple(f"{statement}. {proof}" for statement, (_, proof) in POINTS.items()),
-    )
+    proofs = points.pop("proof")
+    return Artefact(points, notes=tuple(points["the paper"] + ". " + proofs))
 
 
 def solver(summaries: Summaries, paper: Paper) -> Artefact:
@@ -126,8 +68,7 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
         table[end] = table[end].clip(lower, upper)
     ylabels = {"ratio": "$g(p)$ over its minimum", "runtime": "runtime with $p$, over min $g$"}
     cases = list(table["case"].unique())
-    with style():
-        figure, axes = panels(len(cases), 2, width=8.0, height=2.9 * len(cases))
+    with panels(len(cases), 2, width=8.0, height=2.9 * len(cases)) as (figure, axes):
         places = [(case, metric) for case in cases for metric in ylabels]
         for number, (panel, (case, metric)) in enumerate(zip(axes, places, strict=True)):
             _solved(panel, table[table["case"] == case], metric)

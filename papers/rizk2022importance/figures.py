@@ -9,7 +9,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import learning_curve
-from fedsampling.report.drawing.style import BLACK, legend_below, panels, printed_level, style
+from fedsampling.report.drawing.style import BLACK, legend_below, panels, printed_level
 
 from .measures import (
     BALANCED,
@@ -31,44 +31,11 @@ from .measures import (
 # Rows of Figure 2.
 ROWS = {"base": "published data", BALANCED: "half of the training samples positive"}
 
-TABLE1_COLUMNS = (
-    "References",
-    "Algorithm",
-    "Function type",
-    "Data heterogeneity",
-    "Operation",
-    "Agent participation",
-    "Other assumptions",
-)
-TABLE1 = (
-    ("[23]", "dist. gradient descent", "convex", "non-IID", "synchronous", "full", "smooth"),
-    ("[24]", "dist. SGD", "convex", "IID", "synchronous", "full", "smooth"),
-    ("[25, 26]", "dist. SGD", "non-convex", "IID", "synchronous", "full", "smooth"),
-    ("[27]", "dist. SGD", "non-convex", "non-IID; IID", "synchronous; asynchronous", "full", "–"),
-    ("[28]", "dist. SGD", "convex", "non-IID", "synchronous", "full", "bounded gradients"),
-    ("[29]", "dist. momentum SGD", "non-convex", "non-IID", "synchronous", "full", "–"),
-    ("[30]", "FedAvg", "convex; some non-convex", "non-IID", "asynchronous", "full", "–"),
-    ("[31]", "FedAvg", "convex", "non-IID", "synchronous", "partial", "bounded gradients"),
-    ("[10]", "FedProx", "non-convex", "non-IID", "asynchronous", "partial", "–"),
-    ("[32]", "HierFAVG", "convex; non-convex", "non-IID", "synchronous", "full", "–"),
-    ("[11]", "MOCHA", "convex", "non-IID", "synchronous", "full", "–"),
-    ("[1]", "Dynamic FedAvg", "convex", "non-IID", "asynchronous", "partial", "model drift"),
-    (
-        "this work",
-        "ISFedAvg",
-        "convex",
-        "non-IID",
-        "asynchronous",
-        "partial",
-        "importance sampling",
-    ),
-)
-
 
 def table1(summaries: Summaries, paper: Paper) -> Artefact:
     """Show Table I, which is text."""
     return Artefact(
-        pd.DataFrame(TABLE1, columns=list(TABLE1_COLUMNS)),
+        pd.read_csv(paper.folder / "table1.csv"),
         notes=("Reference numbers refer to the paper's bibliography.",),
     )
 
@@ -80,8 +47,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         "to steady state": ("steady", "steady_standard"),
     }
     parts = []
-    with style():
-        figure, axes = panels(1, 2, width=9.6, height=3.9, sharey=True)
+    with panels(1, 2, width=9.6, height=3.9, sharey=True) as (figure, axes):
         for panel, (title, names) in zip(axes, falls.items(), strict=True):
             experiments = [summaries[name] for name in names]
             curves = pd.concat([summary.curves for summary in experiments], ignore_index=True)
@@ -233,8 +199,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     curves[["mean", "low", "high"]] *= 100
     best = {(c, metric): 100 * _at_optimum(summary, metric, c) for c in cases for metric in titles}
     values = {name: paper.reported(f"error_{name}") for name in ("fedavg", "isfedavg")}
-    with style():
-        figure, axes = panels(len(cases), 3, width=9.6, height=3.2 * len(cases))
+    with panels(len(cases), 3, width=9.6, height=3.2 * len(cases)) as (figure, axes):
         for panel, (case, metric) in zip(axes, best, strict=True):
             rows = curves[(curves["case"] == case) & (curves["metric"] == metric)]
             for sampler, line in SCHEMES.items():

@@ -1,7 +1,7 @@
 """Supporting figures of rizk2022importance: sensitivity, probabilities, inclusion, gradients."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,6 @@ from fedsampling.report.drawing.style import (
     legend_below,
     panels,
     printed_level,
-    style,
 )
 
 from . import claims
@@ -75,8 +74,7 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
     problems = [default, *[case for case in cases if case not in noises]]
     spread = data[data["experiment"] == "sensitivity"]
     noisy = _by_noisy_agents(summaries, data)
-    with style():
-        figure, (left, right, first, second) = panels(2, 2, width=8.6, height=7.2)
+    with panels(2, 2, width=8.6, height=7.2) as (figure, (left, right, first, second)):
         for label, colour in COLOURS.items():
             chosen = spread[spread["comparison"] == label].set_index("case")
             bounds = [summary.setting("dataset.noise", case) for case in noises]
@@ -170,8 +168,7 @@ def probabilities(summaries: Summaries, paper: Paper) -> Artefact:
     )
     curves = pd.concat(parts, ignore_index=True)
     curves = curves[curves["metric"].isin(list(titles))]
-    with style():
-        figure, axes = panels(1, 2, width=8.6, height=3.6)
+    with panels(1, 2, width=8.6, height=3.6) as (figure, axes):
         for panel, (metric, title) in zip(axes, titles.items(), strict=True):
             for sampler in experiments:
                 if metric == "data_distance" and sampler == "isfedavg-approximate":
@@ -214,8 +211,7 @@ def inclusion(summaries: Summaries, paper: Paper) -> Artefact:
         "shuffled": ("systematic, shuffled", GREEN, "s"),
         "successive": ("successive draws", VERMILION, "^"),
     }
-    with style():
-        figure, axes = panels(1, 3, width=9.6, height=3.5)
+    with panels(1, 3, width=9.6, height=3.5) as (figure, axes):
         for panel, (case, title) in zip(axes, titles.items(), strict=True):
             for sampler, (label, colour, marker) in looks.items():
                 chosen = units[(units["case"] == case) & (units["sampler"] == sampler)]
@@ -285,15 +281,53 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     """Judge the claims under the choices most likely to change their verdicts."""
     names = ("c1", "c2", "c3", "c4", "c5")
     judged = {name: getattr(claims, name)(summaries, paper.claims[name], paper) for name in names}
-    rows = [
-        counted("c1", "all populations that were tried", judged["c1"].readings),
-        *_of_gap(summaries, paper),
-        *_of_distances(summaries, paper),
-        *_of_fall(summaries),
-        *_of_tracked(summaries, paper, judged["c4"]),
-        *_of_errors(summaries, paper),
-    ]
-    return tabulate(judged, rows)
+    return tabulate(judged, _alternatives(judged, summaries, paper))
+
+
+def _alternatives(
+    judged: Mapping[str, Finding], summaries: Summaries, paper: Paper
+) -> Iterator[Alternative]:
+    """Vary FedAvg's step, iterations, baselines, populations, training samples and margins."""
+    specs = paper.claims
+    early, longer, late = (
+        int(summaries[name].setting("rounds")) for name in ("regression", "longer", "steady")
+    )
+    yield counted("c1", "all populations that were tried", judged["c1"].readings)
+    fedavg, true = ((summaries["steady"], name, "base") for name in ("fedavg", TRUE))
+    yield instead(
+        "c1",
+        "FedAvg's steps divided by E_k, in the chosen population",
+        claims.gap_finding(fedavg, true, specs["c1"], paper.reported("gap")),
+    )
+    yield _wider("c1", summaries, paper, " dB")
+    for name, rounds in {"regression": early, "steady": late}.items():
+        finding = claims.c2({**summaries, "longer": summaries[name]}, specs["c2"], paper)
+        yield instead("c2", f"after {rounds:,} iterations instead of {longer:,}", finding)
+    yield _wider("c2", summaries, paper, "")
+    cells = fastest(summaries).drop_duplicates(CELL)
+    for choice, chosen in {
+        "FedAvg's steps divided by E_k, all populations": cells["baseline"] != "standard",
+        f"while {WINDOWS[1]}, all populations and baselines": cells["window"] == WINDOWS[1],
+        "the chosen population alone": cells["experiment"] == "regression",
+    }.items():
+        yield instead("c3", choice, claims.share_finding(cells.loc[chosen, "part"]))
+    if readings := judged["c4"].readings:
+        yield counted("c4", "the chosen population and others with about the paper's gap", readings)
+    alone = {name: runs for name, runs in summaries.items() if name != claims.FEW_STEADY}
+    yield _wider("c4", alone, paper, " dB")
+    if not readings:
+        yield _wider("c4", alone, paper, " dB", 2 * WIDER)
+    earlier = {**alone, **{name: summaries[before] for name, before in EARLIER.items()}}
+    finding = claims.c4(earlier, specs["c4"], paper)
+    yield _instead("c4", f"after {early:,} iterations instead of {late:,}", finding)
+    summary = summaries["classification"]
+    for choice, case in {
+        "a floor of both errors is ignored": "base",
+        "half of the training samples positive": BALANCED,
+    }.items():
+        if case in summary.settings["cases"]:
+            yield instead("c5", choice, claims.errors_finding(summary, case, specs["c5"], paper))
+    yield _wider("c5", summaries, paper, " (percentage points)")
 
 
 def _wider(
@@ -308,66 +342,3 @@ def _instead(name: str, choice: str, finding: Finding) -> Alternative:
     """Record a finding with only its first numbers, which its rule uses."""
     first = finding.ours if name == "c2" else re.split(r"; |\. ", finding.ours)[0]
     return instead(name, choice, finding, first)
-
-
-def _of_gap(summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Vary FedAvg's step, and the margin."""
-    fedavg, true = ((summaries["steady"], name, "base") for name in ("fedavg", TRUE))
-    yield instead(
-        "c1",
-        "FedAvg's steps divided by E_k, in the chosen population",
-        claims.gap_finding(fedavg, true, paper.claims["c1"], paper.reported("gap")),
-    )
-    yield _wider("c1", summaries, paper, " dB")
-
-
-def _of_distances(summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Vary the number of iterations and the margin."""
-    judged = int(summaries["longer"].setting("rounds"))
-    for name in ("regression", "steady"):
-        rounds = int(summaries[name].setting("rounds"))
-        finding = claims.c2({**summaries, "longer": summaries[name]}, paper.claims["c2"], paper)
-        yield instead("c2", f"after {rounds:,} iterations instead of {judged:,}", finding)
-    yield _wider("c2", summaries, paper, "")
-
-
-def _of_fall(summaries: Summaries) -> Iterator[Alternative]:
-    """Restrict the claim to one baseline, one window or one population."""
-    cells = fastest(summaries).drop_duplicates(CELL)
-    for choice, chosen in {
-        "FedAvg's steps divided by E_k, all populations": cells["baseline"] != "standard",
-        f"while {WINDOWS[1]}, all populations and baselines": cells["window"] == WINDOWS[1],
-        "the chosen population alone": cells["experiment"] == "regression",
-    }.items():
-        yield instead("c3", choice, claims.share_finding(cells.loc[chosen, "part"]))
-
-
-def _of_tracked(summaries: Summaries, paper: Paper, judged: Finding) -> Iterator[Alternative]:
-    """Vary the population, the margin and the iterations."""
-    if judged.readings:
-        yield counted(
-            "c4", "the chosen population and others with about the paper's gap", judged.readings
-        )
-    summaries = {name: runs for name, runs in summaries.items() if name != claims.FEW_STEADY}
-    yield _wider("c4", summaries, paper, " dB")
-    if not judged.readings:
-        yield _wider("c4", summaries, paper, " dB", 2 * WIDER)
-    earlier = {**summaries, **{name: summaries[early] for name, early in EARLIER.items()}}
-    rounds, read = (int(summaries[name].setting("rounds")) for name in ("regression", "steady"))
-    yield _instead(
-        "c4",
-        f"after {rounds:,} iterations instead of {read:,}",
-        claims.c4(earlier, paper.claims["c4"], paper),
-    )
-
-
-def _of_errors(summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Drop the rule about the floor, balance the training samples, and widen the margin."""
-    summary, spec = summaries["classification"], paper.claims["c5"]
-    for choice, case in {
-        "a floor of both errors is ignored": "base",
-        "half of the training samples positive": BALANCED,
-    }.items():
-        if case in summary.settings["cases"]:
-            yield instead("c5", choice, claims.errors_finding(summary, case, spec, paper))
-    yield _wider("c5", summaries, paper, " (percentage points)")

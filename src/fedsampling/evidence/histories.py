@@ -137,8 +137,7 @@ def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:
     """Return each measure's mean over runs, and the ends of its 95 % interval."""
     row: dict[str, float] = {}
     for name in map(str, measures):
-        estimate = _clipped_mean(measures[name].to_numpy(), name)
-        row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        row |= _clipped_mean(measures[name].to_numpy(), name).columns(name, f"{name}_")
     return row
 
 
@@ -233,17 +232,13 @@ def ranking(
         rows.append(
             {
                 "sampler": label,
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
+                **estimate.columns("value"),
                 "seeds": len(values),
                 "diverged": diverged[label],
                 "rank": 0,
                 "rank_low": rank_low,
                 "rank_high": rank_high,
-                "difference": gap.value,
-                "difference_low": gap.low,
-                "difference_high": gap.high,
+                **gap.columns("difference", "difference_"),
                 "significance": reasons.get(label, SIGNIFICANCE[sign * _side(gap)]),
             }
         )
@@ -352,17 +347,12 @@ def curve(history: "pd.DataFrame", x: str, y: str) -> "pd.DataFrame":
     if x not in AXES:
         raise InputError(f"x: {x!r} is unknown; {nearest(x, AXES)}")
     values = _rows_of(history, y).pivot(index="at", columns="seed", values="value")
-    estimates = [_clipped_mean(row, y) for row in values.to_numpy(np.float64)]
-    return pd.DataFrame(
-        {
-            "x": values.index.to_numpy()
-            if x == "rounds"
-            else _cumulative_cost(history, x, values.index),
-            "mean": [estimate.value for estimate in estimates],
-            "low": [estimate.low for estimate in estimates],
-            "high": [estimate.high for estimate in estimates],
-        }
+    table = pd.DataFrame(
+        [_clipped_mean(row, y).columns("mean") for row in values.to_numpy(np.float64)]
     )
+    at = values.index
+    table.insert(0, "x", at if x == "rounds" else _cumulative_cost(history, x, at))
+    return table
 
 
 def by_label(history: "pd.DataFrame | Histories") -> Histories:

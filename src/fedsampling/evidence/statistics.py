@@ -43,6 +43,10 @@ class Estimate:
     n: int
     level: float = LEVEL
 
+    def columns(self, name: str, prefix: str = "") -> dict[str, float]:
+        """Return columns of a table: the value, and the ends of the interval after a prefix."""
+        return {name: self.value, f"{prefix}low": self.low, f"{prefix}high": self.high}
+
 
 def percent(share: Estimate) -> Estimate:
     """Convert a share, or a difference of shares, to per cent."""

@@ -5,7 +5,7 @@ A card describes a dataset as the papers' experiments load it.  :func:`build` bu
 terminal.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, write_record
-from fedsampling.base.progress import plural
 from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import SOURCES, VERIFIED, Source, editions
 from fedsampling.experiments.specs import DatasetUse
 from fedsampling.report.content import validated
+from fedsampling.report.text import macro
 
 _SLOW_SECONDS = 1000.0
 _MAX_LABELS = 100  # with more labels, samples are not counted by label
@@ -169,22 +169,12 @@ def overview(cache: Path, mirror: str | None) -> tuple[Origin, ...]:
 
 def listing(origins: Iterable[Origin]) -> str:
     """Write a paragraph for every edition: content, licence, size, checksums and location."""
-    return "\n\n".join("\n".join(_origin_lines(origin)) for origin in origins)
+    return macro("cards.txt.j2", "listing", origins)
 
 
 def text(card: Card) -> str:
     """Format a card for the terminal."""
-    head = [card.dataset, "=" * len(card.dataset), f"data: {card.data}"]
-    if card.papers:
-        head.append(f"used by: {', '.join(card.papers)}")
-    head += [f"! {badge}" for badge in card.badges]
-    head += card.notes
-    paragraphs = [head]
-    paragraphs += [[*_origin_lines(origin), *_file_lines(origin)] for origin in card.origins]
-    if card.inputs:
-        paragraphs.append(["Files read", *_pairs(card.inputs)])
-    paragraphs += [list(_partition_lines(partition)) for partition in card.partitions]
-    return "\n\n".join("\n".join(lines) for lines in paragraphs)
+    return macro("cards.txt.j2", "text", card)
 
 
 def _origins(
@@ -290,37 +280,3 @@ def _merged(partitions: list[Partition]) -> list[Partition]:
         else:
             merged.append(partition)
     return merged
-
-
-def _origin_lines(origin: Origin) -> Iterator[str]:
-    yield origin.dataset + (f" ({origin.edition})" if origin.edition else "")
-    for becomes in origin.becomes:
-        yield f"  provides: {becomes}"
-    yield f"  licence: {origin.licence}"
-    size = "unknown size" if origin.size is None else f"{origin.size:,} bytes"
-    yield f"  {plural(origin.files, 'file')}, {size}"
-    yield f"  checksums: {origin.state}"
-    yield f"  on this machine: {origin.local or 'no'}"
-
-
-def _file_lines(origin: Origin) -> Iterator[str]:
-    yield f"  page: {origin.page}"
-    for url in origin.urls:
-        yield f"  from: {url}"
-    yield f"  cite: {origin.citation}"
-    yield from _pairs({file: checksum or "none" for file, checksum in origin.checksums.items()})
-
-
-def _partition_lines(partition: Partition) -> Iterator[str]:
-    yield from partition.users
-    yield from _pairs(partition.settings)
-    yield from _pairs(partition.statistics)
-    for part, labels in (("training", partition.labels), ("test", partition.labels_test)):
-        if labels:
-            counts = ", ".join(f"{label}: {count:,}" for label, count in labels.items())
-            yield f"  {part} samples of each label: {counts}"
-
-
-def _pairs(values: Mapping[str, object]) -> Iterator[str]:
-    for name, value in values.items():
-        yield f"  {name}: {f'{value:.4g}' if isinstance(value, float) else value}"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, StrictUndefined, TemplateError
+from jinja2 import TemplateError
 from markdown_it import MarkdownIt
 
 from fedsampling.base.errors import InputError
@@ -26,33 +26,16 @@ from fedsampling.evidence.verdicts import LABELS, Claim, Interval
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.names import paper_name
+from fedsampling.report.text import TEMPLATES, environment, macro
 
 FILE = "findings.md"
 DOCS = Path("docs") / FILE  # in the repository
-HEAD = """# Findings
-
-Our results, and why they differ from the papers where they do.
-Numbers are those of the report (`make reproduce`), with 95 % intervals; each `paper.yaml` holds the rules that decide.
-Names in `code` are figures and tables of the report. [history.md](history.md) lists changed verdicts, [data.md](data.md) what we learned about the data, [sentences.md](sentences.md) every sentence that became a claim or did not.
-`fedsampling findings` generates this file from `papers/*/findings.md`.
-"""  # noqa: E501
+HEAD = (TEMPLATES / "findings_head.md").read_text("utf-8")
 DATA_DOCS = Path("docs") / "data.md"
-DATA_HEAD = """# Notes on the data
-
-What we learned about the papers' data. The report's page on datasets lists their files, checksums and licences.
-NYC Mesh, CIFAR-10 and LEAF's Shakespeare are plain public files for which the publisher gives no checksum: ours are complete and have the published shapes and counts, but may differ from the authors' copies. Results on them have a grade or badge of their own.
-`fedsampling findings` generates this file from `papers/*/findings.md`.
-"""  # noqa: E501
+DATA_HEAD = (TEMPLATES / "data_head.md").read_text("utf-8")
 DATA_SECTION = "\n### Data\n"
 HISTORY_DOCS = Path("docs") / "history.md"
-HISTORY_HEAD = """# Changed verdicts
-
-Every claim whose verdict changed, then and now, with the reason. A change of a rule after its results had been seen is a reason to trust the verdict less; the claim's card says when its rule was written.
-`fedsampling findings` generates this file from `papers/*/paper.yaml`.
-
-| paper | claim | until | then | now | reason of the change |
-|---|---|---|---|---|---|
-"""  # noqa: E501
+HISTORY_HEAD = (TEMPLATES / "history_head.md").read_text("utf-8")
 
 
 def history(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
@@ -74,12 +57,10 @@ def sections(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> tuple[st
     path = paper.folder / FILE
     if not path.is_file():
         return "", ""
-    environment = Environment(
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    environment.globals |= _Numbers(paper, claims, artefacts).template_functions()
+    functions = _Numbers(paper, claims, artefacts).template_functions()
     try:
-        text = environment.from_string(path.read_text(encoding="utf-8")).render()
+        template = environment(keep_trailing_newline=True).from_string(path.read_text("utf-8"))
+        text = template.render(functions)
     except (LookupError, OSError, TemplateError, ValueError) as error:
         raise InputError(f"{path}: the results lack a number: {error}") from None
     text, _, notes = text.partition(DATA_SECTION)
@@ -126,32 +107,7 @@ class _Numbers:
 
     def table(self) -> str:
         """Tabulate the empirical claims that were run, and count those of the other kinds."""
-        lines = ["| claim | paper | ours | verdict |", "|---|---|---|---|"]
-        for name, claim in self._claims.items():
-            if claim.kind == "empirical" and claim.grade != "not run":
-                cells = (
-                    f"{name} {claim.topic}",
-                    claim.reported,
-                    main_number(claim),
-                    with_grade(claim),
-                )
-                lines.append(
-                    f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-                )
-        kinds = {
-            "code check": "Code checks that pass",
-            "text against tables": "Sentences that agree",
-        }
-        for kind, words in kinds.items():
-            claims = [claim for claim in self._claims.values() if claim.kind == kind]
-            if claims:
-                held = [claim.id for claim in claims if claim.passes]
-                lines += [
-                    "",
-                    f"{words}: {len(held)} of {len(claims)} ({', '.join(held) or 'none'}).",
-                ]
-        absent = [n for n, claim in self._claims.items() if claim.verdict == "not run"]
-        return "\n".join([*lines, *(["", f"Not run: {', '.join(absent)}."] if absent else [])])
+        return macro("findings.md.j2", "table", self._claims.values(), main_number, with_grade)
 
     def choices(self) -> str:
         """Tabulate the choices over which claims are judged, with the count of verdicts."""

@@ -179,36 +179,12 @@ INFORMATION_COSTS = {
 
 def page() -> str:
     """Write the page, in Markdown."""
-    members = Scheme.members()
-    files = {member.__module__ for member in members.values()}
-    return "\n".join(
-        [
-            "# All samplers",
-            "",
-            "Look up what a sampler does, which information it needs, and where it comes from. The "
-            "class behind each link documents its settings, what the paper leaves open, and our "
-            "choice. `fedsampling schemes` generates this page.",
-            "",
-            "| key | name | what it does | needs | unbiased | unavailable clients | source |",
-            "|---|---|---|---|---|---|---|",
-            *(_row(name, member) for name, member in members.items()),
-            "",
-            "*Unbiased*: E[ω_i] = p_i. *Unavailable clients*: whether the sampler works if some "
-            "clients are unavailable (`availability`).",
-            "",
-            "## Cost of the information that samplers need",
-            "",
-            *(f"- `{name}`: {cost}." for name, cost in sorted(INFORMATION_COSTS.items())),
-            "",
-            "## Sources",
-            "",
-            *(
-                f"- `{file.rpartition('.')[2]}.py`: {references(modules[file])}"
-                for file in sorted(files)
-            ),
-            "",
-        ]
-    )
+    from fedsampling.report.text import macro
+
+    rows = [_row(name, member) for name, member in Scheme.members().items()]
+    files = {member.__module__ for member in Scheme.members().values()}
+    sources = {file.rpartition(".")[2]: references(modules[file]) for file in files}
+    return macro("schemes.md.j2", "page", rows, INFORMATION_COSTS, sources) + "\n"
 
 
 def in_words(member: type[Scheme], name: str) -> str:
@@ -225,22 +201,19 @@ def references(documented: Any) -> str:
     return text.partition("\n\n")[0].replace("\n", " ")
 
 
-def _row(name: str, member: type[Scheme]) -> str:
+def _row(name: str, member: type[Scheme]) -> tuple[str, ...]:
     file = member.__module__.rpartition(".")[2]
-    cells = (
+    needs = getattr_static(member, "needs")
+    if isinstance(needs, property):
+        needs_in_words = cleandoc(needs.__doc__ or "").rstrip(".")
+    else:
+        needs_in_words = ", ".join(f"`{name}`" for name in sorted(needs)) or "–"
+    return (
         f"[`{name}`](../src/fedsampling/samplers/{file}.py)",
         display_name(name).title,
         description(member),
-        _needs(member),
+        needs_in_words,
         in_words(member, "unbiased"),
         "yes" if member.intermittent else "no",
         references(member) or "see below",
     )
-    return f"| {' | '.join(cell.replace('|', '∣') for cell in cells)} |"
-
-
-def _needs(member: type[Scheme]) -> str:
-    needs = getattr_static(member, "needs")
-    if isinstance(needs, property):
-        return cleandoc(needs.__doc__ or "").rstrip(".")
-    return ", ".join(f"`{name}`" for name in sorted(needs)) or "–"

@@ -13,7 +13,6 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedsampling.base import files
@@ -36,6 +35,7 @@ from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
 from fedsampling.report.formats import as_json
 from fedsampling.report.names import INFORMATION_COSTS, dataset_name
+from fedsampling.report.text import TEMPLATES, environment
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
 from fedsampling.report.which_sampler.comparison import (
     Comparison,
@@ -79,12 +79,10 @@ FILTERS = (
     formats.typeset,
     formats.typeset_html,
     formats.with_labelled_cells,
-    listed,
     overview.answers,
     overview.headline,
     slug,
 )
-_TEMPLATES = Path(__file__).with_name("templates")
 _VENDOR = Path(__file__).with_name("vendor")
 LIBRARY_VERSION = json.loads((_VENDOR / "package.json").read_text("utf-8"))["version"]
 
@@ -104,11 +102,16 @@ def write(
     is shown, and the run explorer if there are views. Files of artefacts, cards and views are in
     `root` already. `targets` is the folder of artefacts, as in Snakemake's targets.
     """
-    environment = _environment()
+    templates = environment(autoescape=True)
+    templates.filters |= {function.__name__: function for function in FILTERS}
+    templates.tests |= {
+        "contains": lambda sequence, item: item in sequence,
+        "numbered": lambda exhibit: formats.NUMBERED.fullmatch(exhibit.artefact) is not None,
+    }
     matrix = next((chapter for chapter in chapters if chapter.key == CROSS_MATRIX), None)
     comparisons = read_comparisons(root / CROSS_MATRIX) if matrix else {}
     comparison = comparisons.get("rounds")
-    environment.globals |= {
+    templates.globals |= {
         "cards": cards,
         "comparison": comparison,
         "advice": {measure: each.advice() for measure, each in comparisons.items()},
@@ -133,14 +136,14 @@ def write(
         "legend": overview.legend,
         "targets": targets,
     }
-    environment.globals["site_pages"] = {
+    templates.globals["site_pages"] = {
         **SITE_PAGES,
         **({"schemes.html": "Which sampler?"} if comparison else {}),
         **({"explorer.html": "Explore runs"} if explored else {}),
         **({"data.html": "Datasets"} if cards else {}),
     }
 
-    shutil.copyfile(_TEMPLATES / "style.css", root / "style.css")
+    shutil.copyfile(TEMPLATES / "style.css", root / "style.css")
     when = period(chapters)
     scales = [f"{name}: {value}" for name, value in _settings(chapters).items()]
     bibtex = citation.software_bibtex(software, when[1] if when else None, scales)
@@ -151,7 +154,7 @@ def write(
     }
 
     def render(name: str, template: str = "", /, **values: Any) -> None:
-        texts[name] = environment.get_template(f"{template or name}.j2").render(values)
+        texts[name] = templates.get_template(f"{template or name}.j2").render(values)
 
     overall = {"settings": _settings(chapters), "checks": _checks(chapters)}
     run = _provenance(chapters)
@@ -214,22 +217,6 @@ def write(
     for name, text in texts.items():
         files.write_text(root / name, text)
     return [*texts]
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.tests |= {
-        "contains": lambda sequence, item: item in sequence,
-        "numbered": lambda exhibit: formats.NUMBERED.fullmatch(exhibit.artefact) is not None,
-    }
-    environment.filters |= {function.__name__: function for function in FILTERS}
-    return environment
 
 
 def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:

@@ -272,7 +272,7 @@ def _artefact(plan: Plan, paper: Paper, name: str, by_result: dict[str, str]) ->
     spec = paper.artefacts[name]
     summaries = [by_result[f"summaries/{paper.key}/{key}"] for key in spec.experiments]
     code = fingerprint(*defining_modules(paper.folder, "figures", name), papers=paper.folder.parent)
-    inputs = [spec.model_dump(mode="json"), _reported(paper), summaries, _facts(plan), code]
+    inputs = [spec.model_dump(mode="json"), _tables(paper), summaries, _facts(plan), code]
     if plan.other_run:
         folder = plan.other_run / "summaries" / paper.key
         files = [folder / f"{key}.parquet" for key in spec.experiments]
@@ -285,7 +285,7 @@ def _claims(plan: Plan, paper: Paper, by_result: dict[str, str]) -> str:
     summaries = [by_result[f"summaries/{paper.key}/{name}"] for name in paper.experiments]
     modules = defining_modules(paper.folder, "claims", *paper.claims)
     code = fingerprint(*modules, "fedsampling.evidence.verdicts", papers=paper.folder.parent)
-    return digest([claims, paper.left_out, _reported(paper), summaries, _facts(plan), code])
+    return digest([claims, paper.left_out, _tables(paper), summaries, _facts(plan), code])
 
 
 def _card(plan: Plan, dataset: str) -> str:
@@ -311,5 +311,6 @@ def _facts(plan: Plan) -> list[str]:
     return [plan.config.scale, plan.config.data]
 
 
-def _reported(paper: Paper) -> list[dict[str, Any]]:
-    return [row.model_dump(mode="json") for row in paper.reports]
+def _tables(paper: Paper) -> list[str]:
+    """Return the digests of a paper's tables, such as ``reported.csv``, which its code reads."""
+    return [sha256(path) for path in sorted(paper.folder.glob("*.csv"))]

@@ -6,7 +6,7 @@ import pytest
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.report.drawing.curves import divergences, learning_curves, only, overlay, rolling
-from fedsampling.report.drawing.style import Line, legend_below, panels, style
+from fedsampling.report.drawing.style import Line, legend_below, panels
 
 LINES = {"md": Line("MD", "red"), "other": Line("Other", "blue", variant=True)}
 
@@ -49,8 +49,7 @@ def test_rolling_keeps_runs_apart_and_leaves_out_numbers_of_the_whole_run():
 
 
 def axes_with(curves):
-    with style():
-        _, (axes,) = panels(1, 1)
+    with panels(1, 1) as (_, (axes,)):
         learning_curves(axes, curves, LINES, "loss")
     return axes
 
@@ -73,8 +72,7 @@ def test_bands_far_wider_than_the_curves_do_not_set_the_scale():
 
 def test_three_seeds_have_a_band_from_the_smallest_to_the_largest_within_the_axes():
     losses = [[3.0, 2.0, 9.0, 2.0], [3.0, 2.0, 1.0, 1.0], [3.0, 2.0, 1.0, 0.5]]
-    with style():
-        figure, (axes,) = panels(1, 1)
+    with panels(1, 1) as (figure, (axes,)):
         learning_curves(axes, summary(md=losses).curves, LINES, "loss")
         legend_below(figure, [axes])
     (band,) = axes.collections
@@ -96,8 +94,7 @@ def test_four_seeds_have_a_band_of_their_interval():
 
 def test_panels_with_the_same_axis_show_the_curves_of_all():
     high, low = (summary(md=4 * [values]).curves for values in ([9.0, 8, 8, 8], [2.0, 1, 1, 1]))
-    with style():
-        _, both_axes = panels(1, 2, sharey=True)
+    with panels(1, 2, sharey=True) as (_, both_axes):
         for axes, curves in zip(both_axes, (high, low), strict=True):
             learning_curves(axes, curves, LINES, "loss")
     bottom, top = both_axes[0].get_ylim()
@@ -132,8 +129,7 @@ def test_divergences_are_listed_by_sampler_and_case():
 
 
 def drawn(*panel_runs):
-    with style():
-        figure, panel = panels(1, len(panel_runs))
+    with panels(1, len(panel_runs)) as (figure, panel):
         for axes, runs in zip(panel, panel_runs, strict=True):
             learning_curves(axes, summary(**runs).curves, LINES, "loss")
             axes.axhline(1.0)

@@ -13,7 +13,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing import saving
 from fedsampling.report.drawing.artefacts import Artefact, markup
-from fedsampling.report.drawing.style import panels, style
+from fedsampling.report.drawing.style import panels
 
 QUICK = {"scale": "quick", "data": "embedded"}
 PAPER_SCALE = {"scale": "paper", "data": "official"}
@@ -51,8 +51,7 @@ def summary(*data, scale="paper", unverified=False, **changes):
 
 
 def figure():
-    with style():
-        drawn, (axes,) = panels(1, 1)
+    with panels(1, 1) as (drawn, (axes,)):
         axes.plot([1, 2], [3, 4], label="$x_i$")
         axes.fill_between([1, 2], [2, 3], [4, 5], alpha=0.2)
         axes.legend()

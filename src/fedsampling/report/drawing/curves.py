@@ -28,7 +28,6 @@ from fedsampling.report.drawing.style import (
     absent,
     legend_below,
     panels,
-    style,
 )
 
 SEEDS = ("least", "most")
@@ -149,8 +148,8 @@ def learning_grid(
     The x label is below each column, the y label wherever it differs from the panel at the left.
     `legend` is its number of columns; `shared` is passed to ``Figure.subplots``.
     """
-    with style():
-        figure, all_axes = panels(-(-len(grid) // columns), columns, width, height, **shared)
+    rows = -(-len(grid) // columns)
+    with panels(rows, columns, width, height, **shared) as (figure, all_axes):
         for axes in all_axes[len(grid) :]:
             axes.set_axis_off()
         axes_of = all_axes[: len(grid)]

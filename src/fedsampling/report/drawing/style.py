@@ -89,13 +89,17 @@ def style() -> Iterator[None]:
         yield
 
 
+@contextmanager
 def panels(
     rows: int, columns: int, width: float = 7.2, height: float = 3.4, **shared: Any
-) -> tuple[Figure, list[Axes]]:
-    """Return a figure of `rows` × `columns` axes, in inches, and its axes row by row."""
-    figure = Figure(figsize=(width, height))
-    axes = figure.subplots(rows, columns, squeeze=False, **shared)
-    return figure, list(axes.ravel())
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Yield a figure of `rows` × `columns` axes, in inches, and its axes row by row, to draw in.
+
+    The project's style applies within. `shared` is passed to ``Figure.subplots``.
+    """
+    with style():
+        figure = Figure(figsize=(width, height))
+        yield figure, list(figure.subplots(rows, columns, squeeze=False, **shared).ravel())
 
 
 def absent(axes: Axes) -> None:

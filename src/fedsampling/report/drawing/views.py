@@ -6,7 +6,6 @@ function of the page with the curves of one metric.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -47,15 +46,6 @@ MAX_CHARACTERS = 200_000  # of a file
 DIGITS, ROUND_DIGITS = 4, 7
 _Key = tuple[str, str]  # case and sampler
 _Costs = tuple[Ints, Array]  # rounds, and the cost up to each of them
-
-
-@dataclass(frozen=True)
-class _Curve:
-    """A metric of one case and sampler."""
-
-    at: Ints  # shape (rounds,)
-    values: Array  # shape (rounds, seeds)
-    seeds: Ints  # shape (seeds,)
 
 
 def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, str]) -> list[Path]:
@@ -116,7 +106,7 @@ def _differing(
 
 
 def _limited_json(
-    curves: Mapping[_Key, _Curve], costs: Mapping[str, Mapping[_Key, _Costs]], metric: str
+    curves: Mapping[_Key, pd.DataFrame], costs: Mapping[str, Mapping[_Key, _Costs]], metric: str
 ) -> str:
     """Return the curves as JSON, with as many points as :data:`MAX_CHARACTERS` allows."""
     bounds = BOUNDS.get(metric, (-np.inf, np.inf))
@@ -124,11 +114,11 @@ def _limited_json(
     for points in POINTS:
         objects = []
         for key, curve in curves.items():
-            places = _thinned(len(curve.at), points)
-            at = curve.at[places]
+            curve = curve.iloc[_thinned(len(curve), points)]
+            at = curve.index.to_numpy()
             columns = {"case": f'"{key[0]}"', "sampler": f'"{key[1]}"'}
             columns |= {"at": _json_list(at, ROUND_DIGITS)}
-            columns |= _value_columns(curve.values[places], curve.seeds, bounds)
+            columns |= _value_columns(curve, bounds)
             columns |= {
                 name: _json_list(_cost_up_to(spent[key], at))
                 for name, spent in costs.items()
@@ -141,31 +131,27 @@ def _limited_json(
     return text
 
 
-def _value_columns(values: Array, seeds: Ints, bounds: tuple[float, float]) -> dict[str, str]:
-    """Return the columns of a curve, shape (points, seeds): mean, interval and single seeds."""
-    mean, low, high = _band(values, bounds)
+def _value_columns(curve: pd.DataFrame, bounds: tuple[float, float]) -> dict[str, str]:
+    """Return the columns of a curve: mean, interval and single seeds."""
+    mean, low, high = _band(curve.to_numpy(), bounds)
     columns = {"mean": _json_list(mean)}
     if np.isfinite(low).any():
         columns |= {"low": _json_list(low), "high": _json_list(high)}
-    if 1 < len(seeds) <= MAX_SINGLE_SEEDS:
-        single = (f'"{seed}":{_json_list(values[:, i])}' for i, seed in enumerate(seeds))
+    if 1 < len(curve.columns) <= MAX_SINGLE_SEEDS:
+        single = (f'"{seed}":{_json_list(values)}' for seed, values in curve.items())
         columns["seeds"] = f"{{{','.join(single)}}}"
     return columns
 
 
-def _curves(rows: pd.DataFrame, metric: str) -> dict[_Key, _Curve]:
-    """Return a metric of each case and sampler, without seeds that have no values."""
+def _curves(rows: pd.DataFrame, metric: str) -> dict[_Key, pd.DataFrame]:
+    """Return a metric of each case and sampler by round and seed, without seeds without values."""
     table = rows[rows["metric"] == metric].pivot(
         index=["case", "sampler", "at"], columns="seed", values="value"
     )
-    at, values, seeds = table.index.get_level_values("at"), table.to_numpy(), table.columns
-    curves = {}
-    for key, part in _case_and_sampler_slices(table.index):
-        has_values = ~np.isnan(values[part]).all(axis=0)
-        curves[key] = _Curve(
-            at.to_numpy()[part], values[part][:, has_values], seeds.to_numpy()[has_values]
-        )
-    return curves
+    return {
+        key: table.iloc[part].droplevel(["case", "sampler"]).dropna(axis=1, how="all")
+        for key, part in _case_and_sampler_slices(table.index)
+    }
 
 
 def _cumulative_costs(rows: pd.DataFrame, parts: Sequence[str]) -> dict[_Key, _Costs]:
