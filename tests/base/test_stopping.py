@@ -170,7 +170,7 @@ def test_a_stopped_run_is_reported_and_the_same_call_resumes_it(tmp_path):
         command = [sys.executable, "-c", RUN, results, config]
         environment = os.environ | path | variables
         process = subprocess.run(
-            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60
+            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300
         )
         return process, [int(n) for n in re.findall(r"^round (\d+)$", process.stdout, re.M)]
 
