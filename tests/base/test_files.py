@@ -83,7 +83,7 @@ def test_a_full_disk_leaves_the_old_file_and_is_a_one_line_error(tmp_path, monke
     assert listed(tmp_path) == ["a.txt"]
 
 
-@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+@pytest.mark.parametrize("mask", [0o022, 0o077])
 def test_written_files_have_ordinary_permissions(tmp_path, mask):
     old = os.umask(mask)
     try:
@@ -96,14 +96,13 @@ def test_written_files_have_ordinary_permissions(tmp_path, mask):
 
 def test_an_unwritable_folder_is_a_one_line_error(tmp_path):
     (tmp_path / "file").touch()
-    path = tmp_path / "file" / "results" / "a.txt"
-    with pytest.raises(
-        InputError, match=r"cannot be written \(Not a directory\); choose a writable folder"
-    ):
-        write_text(path, "x")
     (tmp_path / "folder.txt").mkdir()
-    with pytest.raises(InputError, match=r"folder\.txt: cannot be written \(Is a directory\)"):
-        write_text(tmp_path / "folder.txt", "x")
+    for name, reason in (
+        ("file/results/a.txt", "Not a directory"),
+        ("folder.txt", "Is a directory"),
+    ):
+        with pytest.raises(InputError, match=rf"cannot be written \({reason}\); choose a writable"):
+            write_text(tmp_path / name, "x")
     assert listed(tmp_path) == ["file", "folder.txt"]
 
 
@@ -150,12 +149,12 @@ def test_a_record_is_read_back_in_its_order(tmp_path):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"{", "not JSON; delete the file and rerun the command"),
-        (b"\xff", "not JSON; delete the file and rerun the command"),
-        (b"[" * 99_999, "not JSON; delete the file and rerun the command"),
-        (b"[]", "not a JSON object; delete the file and rerun the command"),
-        (b'{"a": 1}', "checksum differs; delete the file and rerun the command"),
-        (b'{"a": 1, "sha256": null}', "checksum differs; delete the file and rerun the command"),
+        (b"{", "not JSON"),
+        (b"\xff", "not JSON"),
+        (b"[" * 99_999, "not JSON"),
+        (b"[]", "not a JSON object"),
+        (b'{"a": 1}', "checksum differs"),
+        (b'{"a": 1, "sha256": null}', "checksum differs"),
     ],
 )
 def test_an_invalid_record_is_a_one_line_error(tmp_path, content, reason):
@@ -163,4 +162,4 @@ def test_an_invalid_record_is_a_one_line_error(tmp_path, content, reason):
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         read_record(path)
-    assert caught.value.lines == (f"{path}: {reason}",)
+    assert caught.value.lines == (f"{path}: {reason}; delete the file and rerun the command",)

@@ -59,7 +59,6 @@ class Drawing(Strict):
         ({"lines": -3}, "lines: -3 is out of range; must be at least 1"),
         ({"lines": 10}, "lines: 10 is out of range; must be less than 10"),
         ({"visible": 1}, "visible: 1 is invalid; must be true or false"),
-        ({"title": 3}, "title: 3 is invalid; must be text"),
         ({"title": ["x" * 99]}, f"title: ['{'x' * 27}...{'x' * 28}'] is invalid; must be text"),
         ({"tags": "a"}, "tags: 'a' is invalid; must be a list"),
         ({"tags": ["a", "b", "a"]}, "tags: duplicate 'a'; remove one"),
@@ -132,6 +131,8 @@ def test_gathering_keeps_each_line_once_and_lets_other_errors_pass():
 
 
 def test_a_field_of_a_family_accepts_any_member_and_keeps_its_name():
+    in_yaml = {"name": "circle", "radius": "1e-3"}  # which YAML reads as text
+    assert check(Drawing, {"shape": in_yaml}, "").shape == Circle(radius=0.001)
     drawing = check(Drawing, {"shape": {"name": "square", "side": 3}}, "")
     assert drawing.shape == Square(side=3)
     assert drawing.model_dump(mode="json")["shape"] == {"name": "square", "side": 3}
@@ -149,8 +150,3 @@ def test_an_intermediate_class_has_only_the_members_derived_from_it():
     assert set(Round.members()) == {"ring"}
     assert "ring" in Shape.members()
     Ring.named = ""  # no longer found
-
-
-def test_a_power_of_ten_is_a_number_although_yaml_reads_text():
-    drawing = check(Drawing, {"shape": {"name": "circle", "radius": "1e-3"}}, "")
-    assert drawing.shape == Circle(radius=0.001)

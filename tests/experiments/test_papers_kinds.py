@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from tests.processes import run_python
@@ -60,16 +61,15 @@ def test_a_run_kind_works_wherever_its_papers_folder_is(folder):
 
 def test_code_and_imports_of_a_run_kind_are_part_of_the_jobs_code(folder, forget_own_files):
     codes, hashes = set(), set()
-    for name, text in (
-        ("shared", "FACTOR = 2\n"),
-        ("shared", "FACTOR = 3\n"),
-        ("simulations", KIND + "X = 1\n"),
+    for number, (name, text) in enumerate(
+        (
+            ("shared", "FACTOR = 2\n"),
+            ("shared", "FACTOR = 3\n"),
+            ("simulations", KIND + "X = 1\n"),
+        )
     ):
-        copy = folder.parent / f"copy{len(codes)}" / "mine"
-        copy.parent.mkdir()
         forget_own_files()
-        folder.rename(copy)
-        folder = copy
+        folder = copytree(folder, folder.parent / f"copy{number}" / "mine")
         (folder / f"{name}.py").write_text(text)
         (job,) = planned_jobs(folder)
         codes.add(job.code)

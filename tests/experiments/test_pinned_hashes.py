@@ -53,12 +53,6 @@ def test_every_paper_has_jobs_with_unique_names_at_every_scale():
         assert len({job.name for job in listed}) == len(listed)
 
 
-def test_no_two_different_runs_have_the_same_hash():
-    identities = {}
-    for run in (run for listed in planned().values() for job in listed for run in job.runs):
-        assert identities.setdefault(run.hash, run.identity) == run.identity
-
-
 def test_published_runs_are_those_of_the_current_specs():
     """Runs that no spec asks for would never be read."""
     hashes = {}

@@ -1,15 +1,28 @@
-"""What the files of every paper may say: dates of rules, captions, and verdicts in findings."""
+"""What every paper's files may say: colours, dates of rules, captions, verdicts in findings."""
 
 import re
+from collections import defaultdict
 from datetime import date
-from pathlib import Path
 
 import pytest
+from papers.chen2022optimal.runs import LINES as OPTIMAL
+from papers.fraboni2021clustered.claims import LINES as CLUSTERED
+from papers.fraboni2022general.runs import SCHEMES as GENERAL
+from papers.harshvardhan2025latency.runtimes import LINES as LATENCY
+from papers.rizk2022importance.measures import SCHEMES as IMPORTANCE
 
 from fedsampling.experiments.papers import load_paper
 from fedsampling.report.drawing.saving import PLACEHOLDER
 
-PAPERS = Path(__file__).parents[2] / "papers"
+from .shared import PAPERS
+
+LINES = {
+    "chen2022optimal": OPTIMAL,
+    "fraboni2021clustered": CLUSTERED,
+    "fraboni2022general": GENERAL,
+    "harshvardhan2025latency": LATENCY,
+    "rizk2022importance": IMPORTANCE,
+}
 KEYS = sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml"))
 
 
@@ -21,6 +34,24 @@ def test_every_rule_has_a_reason_and_a_date_no_earlier_than_those_of_its_choices
         dates = re.findall(r"\((20\d\d-\d\d-\d\d)", " ".join(claim.open_choices))
         for earliest in ["2026-11-21", *dates]:
             assert claim.declared.date >= date.fromisoformat(earliest), name
+
+
+def test_the_same_scheme_has_one_colour_in_all_papers():
+    colours = defaultdict(set)
+    for key, lines in LINES.items():
+        for experiment in load_paper(key, PAPERS).experiments.values():
+            for label in experiment["samplers"].keys() & lines.keys():
+                sampler = experiment["samplers"][label]  # its kind makes it another scheme
+                kind = [str(sampler.get(setting)) for setting in ("probabilities", "report")]
+                colours[sampler["name"], *kind].add(lines[label].colour)
+    assert len(colours) > 15
+    assert {scheme: result for scheme, result in colours.items() if len(result) > 1} == {}
+
+
+@pytest.mark.parametrize("key", LINES)
+def test_schemes_of_a_paper_differ_in_colour_unless_they_are_variants(key):
+    colours = [line.colour for line in LINES[key].values() if not line.variant]
+    assert len(colours) == len(set(colours))
 
 
 ELSEWHERE = {  # experiments of a claim that other figures draw, or that only vary its readings

@@ -4,20 +4,15 @@ The long tests draw every artefact and judge every claim; the others skip the sl
 """
 
 import re
-from functools import cache
-from pathlib import Path
-from tempfile import mkdtemp
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
-from fedsampling.evidence import summaries
 from fedsampling.evidence.statistics import LEVEL, show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import UNDECIDED
-from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, judge_function, load_paper
 from fedsampling.report import content, findings
 from fedsampling.report.drawing.artefacts import Artefact
@@ -26,19 +21,11 @@ from fedsampling.report.formats import accepted_values
 from fedsampling.report.names import paper_name
 from fedsampling.report.overview import readme_table
 from fedsampling.workflow import drawing
-from fedsampling.workflow.drawing import summarise
-from fedsampling.workflow.project import Project
 
+from .shared import KEYS, PAPERS, behind, project, published
 from .test_declarations import FIXED, NAMES
 
-ROOT = Path(__file__).parents[2]
-KEYS = (
-    "chen2022optimal",
-    "fraboni2021clustered",
-    "fraboni2022general",
-    "harshvardhan2025latency",
-    "rizk2022importance",
-)
+ROOT = PAPERS.parent
 DEAR_RUNS = {  # seconds to read
     "harshvardhan2025latency": {"quadratic_sensitivity", "sensitivity", "quadratic_variants"},
     "rizk2022importance": {"few", "few_standard", "sensitivity", "uncorrected"},
@@ -60,30 +47,15 @@ SEEDS = ("n", "runs", "size", "seeds")
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
 
-@cache
-def project():
-    return Project(Config(papers=list(KEYS)), Path(mkdtemp()), ROOT / "papers")
-
-
-@cache
-def loaded(key, experiment):
-    return summaries.load(summarise(key, experiment, project()))
-
-
 def drawn(key, cheap):
-    """Draw the artefacts that have their runs; if cheap, those with settings in the caption."""
+    """Draw the artefacts that have their runs; if cheap, those that take no seconds."""
     paper = project().plan.paper(key)
+    dear = {"alternatives", *DEAR_RUNS.get(key, ()), *DEAR_ARTEFACTS.get(key, ())}
     for name, spec in paper.artefacts.items():
-        dear = DEAR_RUNS.get(key, set()) & set(spec.experiments)
-        if cheap and (
-            dear
-            or name in {"alternatives", *DEAR_ARTEFACTS.get(key, ())}
-            or not PLACEHOLDER.search(spec.caption)
-        ):
-            continue
-        used = {run: loaded(key, run).only(spec.cases) for run in spec.experiments}
-        yield name, draw_function(paper, name)(used, paper), used
-        plt.close("all")
+        if not (cheap and dear & {name, *spec.experiments}):
+            used = behind(key, spec)
+            yield name, draw_function(paper, name)(used, paper), used
+            plt.close("all")
 
 
 def numbers(values):
@@ -120,20 +92,12 @@ def disagreements(paper, name, artefact, used):
     columns = {column: numbers(data[column].unique()) for column in data}
     if "at" in data:
         columns["rounds"] = numbers([data["at"].max()])
-    seeds = numbers(
-        [
-            count
-            for summary in used.values()
-            for count in summary.rows.groupby("case", observed=True)["seed"].nunique()
-        ]
-    )
-    allowed = printed | seeds | set().union(*columns.values())
+    seeds = set()
     for summary in used.values():
-        allowed |= settings(summary, data)
-    wrong = [
-        f"{name}: {number} is neither drawn nor the paper's"
-        for number in sorted(captioned - allowed)
-    ]
+        seeds |= numbers(summary.rows.groupby("case", observed=True)["seed"].nunique())
+        printed |= settings(summary, data)
+    extra = captioned - printed.union(seeds, *columns.values())
+    wrong = [f"{name}: {number} is neither drawn nor the paper's" for number in sorted(extra)]
     for place in PLACEHOLDER.finditer(template):
         column = "rounds" if place["path"] == "rounds" else SETTING_COLUMNS.get(place["path"])
         if column in columns and not place["experiment"]:
@@ -147,7 +111,7 @@ def disagreements(paper, name, artefact, used):
 
 def listed_verdicts(key):
     """Read our value and the verdict of each claim from docs/findings.md."""
-    name = paper_name(load_paper(key, ROOT / "papers"))
+    name = paper_name(load_paper(key, PAPERS))
     section = (ROOT / findings.DOCS).read_text(encoding="utf-8").split(f"\n## {name}\n")[1]
     lines = section.split("\n## ")[0].splitlines()
     rows = [re.split(r"(?<!\\) ?\| ?", line.strip("| ")) for line in lines if CLAIM.match(line)]
@@ -211,16 +175,13 @@ def test_a_card_has_the_numbers_of_the_figure_that_it_links(key, name, numbers_o
 
     A figure may draw another of the claim's readings than the main one.
     """
-    paper = load_paper(key, ROOT / "papers")
+    paper = load_paper(key, PAPERS)
     spec = paper.claims[name]
     artefact = paper.artefacts[spec.artefact]
-    runs = {
-        run: loaded(key, run).only(spec.cases or artefact.cases)
-        for run in spec.experiments or artefact.experiments
-    }
+    runs = behind(key, spec if spec.cases else artefact, spec.experiments or artefact.experiments)
     claim = judge_function(paper, name)(runs, spec, paper)
-    used = {run: loaded(key, run).only(artefact.cases) for run in artefact.experiments}
-    figure = dict(numbers_of(draw_function(paper, spec.artefact)(used, paper).data))
+    drawn = draw_function(paper, spec.artefact)(behind(key, artefact), paper)
+    figure = dict(numbers_of(drawn.data))
     plt.close("all")
     cards = [claim.drawn, *(reading.drawn for reading in claim.readings)]
     values = [{row.name: row.value for row in card} for card in cards]
@@ -233,10 +194,15 @@ def test_a_card_has_the_numbers_of_the_figure_that_it_links(key, name, numbers_o
 @pytest.mark.parametrize(
     "cheap", [True, pytest.param(False, marks=pytest.mark.long(minutes=4))], ids=["cheap", "all"]
 )
-def test_captions_have_the_numbers_that_are_drawn(key, cheap):
-    paper = load_paper(key, ROOT / "papers")
+def test_artefacts_are_what_their_kind_says_and_captions_have_the_numbers_drawn(key, cheap):
+    paper = load_paper(key, PAPERS)
     values = list(drawn(key, cheap))
     assert values
+    for name, artefact, _ in values:
+        is_figure = paper.artefacts[name].kind == "figure"
+        assert (artefact.figure is not None) == bool(artefact.alt) == is_figure, name
+        assert len(artefact.data), name
+        assert not any("nan" in note for note in artefact.notes), name
     assert [line for artefact in values for line in disagreements(paper, *artefact)] == []
 
 
@@ -246,7 +212,7 @@ def test_captions_have_the_numbers_that_are_drawn(key, cheap):
 def test_pages_have_the_verdicts_of_the_claims(key):
     """Findings, history, the README's table and the seeds of the cards."""
     for name in project().plan.paper(key).experiments:
-        loaded(key, name)
+        published(key, name)
     judged = content.claims(drawing.judge(key, project()))
     claims = {claim.id: claim for claim in judged}
     listed = listed_verdicts(key)
@@ -256,7 +222,7 @@ def test_pages_have_the_verdicts_of_the_claims(key):
         check_card(f"{key}/{name}", claims[name])
     tested = {c.id for c in judged if c.kind == "empirical" and c.grade != "not run"}
     assert tested == listed.keys()
-    papers = {key: (load_paper(key, ROOT / "papers"), judged)}
+    papers = {key: (load_paper(key, PAPERS), judged)}
     row = readme_table(papers).splitlines()[-1]
     assert row in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     past = findings.history(papers)
@@ -270,7 +236,7 @@ def test_pages_have_the_verdicts_of_the_claims(key):
 def test_the_readme_counts_the_claims_of_every_paper():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for key in KEYS:
-        numbers = [re.match(r"c(\d+)", name)[1] for name in load_paper(key, ROOT / "papers").claims]
+        numbers = [re.match(r"c(\d+)", name)[1] for name in load_paper(key, PAPERS).claims]
         line = next(row for row in text.splitlines() if key in row and "| c1–" in row)
         assert line.endswith(f"| c1–c{max(map(int, numbers))} |"), key
 
@@ -278,7 +244,7 @@ def test_the_readme_counts_the_claims_of_every_paper():
 def test_every_claim_that_the_list_of_sentences_names_exists():
     text = (ROOT / "docs" / "sentences.md").read_text(encoding="utf-8")
     for key in KEYS:
-        paper = load_paper(key, ROOT / "papers")
+        paper = load_paper(key, PAPERS)
         section = text.split(f"\n## {paper_name(paper)}\n")[1].split("\n## ")[0]
         named = set(re.findall(r"\bc\d+(?:_\w+)?\b", section))
         for first, last in re.findall(r"\bc(\d+) to c(\d+)\b", section):
@@ -298,10 +264,9 @@ def test_cards_have_the_seconds_of_the_tables_that_they_link():
     for name in ("c1", "c10", *ROWS, *SWEPT):
         spec = paper.claims[name]
         artefact = paper.artefacts[spec.artefact]
-        used = {run: loaded(key, run) for run in (*artefact.experiments, *spec.experiments)}
+        used = {run: published(key, run) for run in (*artefact.experiments, *spec.experiments)}
         finding = judge_function(paper, name)(used, spec, paper)
-        cased = {run: used[run].only(artefact.cases) for run in artefact.experiments}
-        table = draw_function(paper, spec.artefact)(cased, paper).data
+        table = draw_function(paper, spec.artefact)(behind(key, artefact), paper).data
         column = SWEPT.get(name)
         if column is None:
             printed = {row.artefact: row for row in paper.reports if row.claim == name}
@@ -329,7 +294,7 @@ def test_cards_have_the_seconds_of_the_tables_that_they_link():
 @pytest.mark.parametrize("key", WITH_ALTERNATIVES)
 def test_the_table_of_other_choices_has_all_its_runs(key):
     """An artefact that lacks a run is left out of the report without an error."""
-    spec = load_paper(key, ROOT / "papers").artefacts["alternatives"]
+    spec = load_paper(key, PAPERS).artefacts["alternatives"]
     assert project().plan.paper(key).artefacts["alternatives"].experiments == spec.experiments
 
 
@@ -340,8 +305,7 @@ def test_the_table_of_other_choices_has_all_its_runs(key):
 def test_every_verdict_names_other_choices(key):
     """Three at the paper's size, two or more for smaller runs."""
     paper = project().plan.paper(key)
-    spec = paper.artefacts["alternatives"]
-    used = {run: loaded(key, run).only(spec.cases) for run in spec.experiments}
+    used = behind(key, paper.artefacts["alternatives"])
     counts = draw_function(paper, "alternatives")(used, paper).data["claim"].value_counts()
     for name, (_, verdict) in listed_verdicts(key).items():
         if name in WITHOUT_ALTERNATIVES.get(key, ()):
@@ -349,21 +313,23 @@ def test_every_verdict_names_other_choices(key):
         assert counts.get(name, 0) >= (2 if "smaller runs" in verdict else 3), name
 
 
-def test_a_number_that_is_not_drawn_is_noticed():
+@pytest.mark.parametrize(
+    ("caption", "wrong"),
+    [
+        ("α = 0.1 and 10, 100 rounds; seeds: 3", 0),
+        ("α = 0.1, 100 rounds; seeds: 3", 1),  # one that is drawn is missing
+        ("α = 0.1 and 10, 200 rounds; seeds: 3", 2),  # not drawn, and the drawn one is missing
+        ("α = 0.1 and 10, 100 rounds; seeds: 7", 1),
+    ],
+)
+def test_a_number_that_is_not_drawn_is_noticed(caption, wrong):
     data = pd.DataFrame({"at": [0, 100], "alpha": [0.1, 10.0], "n": [3, 3]})
-    rows = pd.DataFrame({"case": ["base"] * 3, "seed": [0, 1, 2]})
-    summary = Summary(
-        rows, {"settings": {"rounds": 100}, "samplers": {}, "cases": {"base": {}}}, {}
-    )
-    paper = load_paper("fraboni2021clustered", ROOT / "papers")
+    rows = pd.DataFrame({"case": "base", "seed": [0, 1, 2]})
+    settings = {"settings": {"rounds": 100}, "samplers": {}, "cases": {"base": {}}}
+    paper = load_paper("fraboni2021clustered", PAPERS)
     template = "α = {dataset.partition.alpha}, {rounds} rounds; seeds: {seeds}"
     spec = paper.artefacts["figure2"].model_copy(update={"caption": template})
     paper = paper.model_copy(update={"artefacts": {"figure9": spec}})
-    for caption, wrong in {
-        "α = 0.1 and 10, 100 rounds; seeds: 3": 0,
-        "α = 0.1, 100 rounds; seeds: 3": 1,  # one that is drawn is missing
-        "α = 0.1 and 10, 200 rounds; seeds: 3": 2,  # not drawn, and the drawn one is missing
-        "α = 0.1 and 10, 100 rounds; seeds: 7": 1,
-    }.items():
-        artefact = Artefact(data, caption=caption)
-        assert len(disagreements(paper, "figure9", artefact, {"alpha": summary})) == wrong, caption
+    used = {"alpha": Summary(rows, settings, {})}
+    artefact = Artefact(data, caption=caption)
+    assert len(disagreements(paper, "figure9", artefact, used)) == wrong

@@ -1,13 +1,14 @@
 """Leases of runs: holding, waiting, and taking over."""
 
 import os
-import signal
+import stat
 import subprocess
 import sys
 import threading
 import time
 from contextlib import contextmanager
 
+import pandas as pd
 import pytest
 from filelock import SoftFileLease
 
@@ -28,15 +29,10 @@ with store.hold_leases([Path(name) for name in sys.argv[1:]]):
 COUNTING = """
 counter = Path(sys.argv[1])
 for _ in range(20):
-    with store.hold_leases([counter.with_suffix(".lock")]):
+    with store.hold_leases([counter.with_suffix(f".{name}") for name in sys.argv[2]]):
         n = int(counter.read_text())
         time.sleep(0.001)
         counter.write_text(str(n + 1))
-"""
-CROSSING = """
-for _ in range(30):
-    with store.hold_leases([Path(sys.argv[1]) / name for name in sys.argv[2]]):
-        time.sleep(0.001)
 """
 
 
@@ -80,12 +76,12 @@ def test_a_released_lease_is_removed_even_after_an_error(lease):
     assert list(lease.parent.iterdir()) == []
 
 
-def test_only_one_process_at_a_time_holds_a_lease(tmp_path):
+def test_one_process_at_a_time_holds_a_lease_and_overlapping_sets_do_not_deadlock(tmp_path):
     counter = tmp_path / "counter"
     counter.write_text("0")
     command = [sys.executable, "-c", START + COUNTING, counter]
-    processes = [subprocess.Popen(command) for _ in range(4)]
-    assert [process.wait(60) for process in processes] == [0] * 4
+    processes = [subprocess.Popen([*command, order]) for order in ("abc", "cab", "bca", "b")]
+    assert [process.wait(300) for process in processes] == [0] * 4
     assert counter.read_text() == "80"
 
 
@@ -103,7 +99,7 @@ def test_a_second_process_waits_and_names_the_owner(lease):
 
 def test_a_killed_owners_lease_is_taken_over_at_once(lease):
     with held_elsewhere(lease) as process:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
         assert lease.exists()
         before = time.monotonic()
@@ -131,7 +127,7 @@ def test_a_lease_of_another_machine_is_taken_over_after_its_time(lease, monkeypa
         assert 1.9 < time.monotonic() - before < 10
         assert owner(lease) == os.getpid()
     toucher.join()
-    assert calls == ["process " + str(os.getpid()) + " on node7"]
+    assert calls == [f"process {os.getpid()} on node7"]
 
 
 def test_an_owner_refreshes_all_of_its_leases(tmp_path, monkeypatch):
@@ -161,17 +157,18 @@ def test_a_process_that_lost_a_lease_does_not_release_it(lease):
     assert "host=node7" in lease.read_text()
 
 
-def test_overlapping_sets_of_leases_do_not_deadlock(tmp_path):
-    orders = ("abc", "cab", "bca")
-    command = [sys.executable, "-c", START + CROSSING, tmp_path]
-    processes = [subprocess.Popen([*command, order]) for order in orders]
-    assert [process.wait(60) for process in processes] == [0] * 3
-
-
-def test_other_users_can_read_who_holds_a_lease(lease):
+def test_new_folders_files_and_leases_have_the_permissions_of_a_shared_store(tmp_path):
+    shared = tmp_path / "store"
+    shared.mkdir()
+    shared.chmod(0o2775)
     before = os.umask(0o077)
     try:
+        lease = store.lease_of(shared, "ab" + "0" * 18, "c1")
         with hold_leases([lease]):
-            assert lease.stat().st_mode & 0o777 == store.LEASE_MODE
+            assert stat.S_IMODE(lease.stat().st_mode) == store.LEASE_MODE
+        table = pd.DataFrame({"at": [0], "metric": ["a"], "value": [1.0]})
+        path = store.save(shared, table, {"hash": "ab" + "0" * 18, "code": "c1"})
     finally:
         os.umask(before)
+    assert stat.S_IMODE(lease.parent.stat().st_mode) == 0o2775
+    assert stat.S_IMODE(path.stat().st_mode) == 0o664

@@ -1,15 +1,12 @@
 """Several processes with one store: each run is computed once."""
 
 import json
-import os
 import signal
-import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from fedsampling.runs import store
@@ -45,27 +42,17 @@ cli.main(["run", sys.argv[1], *folders])
 
 @pytest.fixture
 def folder(tmp_path):
-    settings = {"scale": "quick", "data": "embedded", "experiments": ["fraboni2022general/weights"]}
-    settings["store"] = str(tmp_path / "store")
+    settings = {"scale": "quick", "data": "embedded", "store": str(tmp_path / "store")}
+    settings["experiments"] = ["fraboni2022general/weights"]
     (tmp_path / "config.json").write_text(json.dumps(settings))
     return tmp_path
 
 
 def start(folder, sampler, seconds, results="r", other_processes=0):
-    arguments = (
-        JOB.format(sampler),
-        str(seconds),
-        results,
-        ROOT / "papers",
-        str(1 + other_processes),
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", RUN, *arguments],
-        cwd=folder,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
+    arguments = (JOB.format(sampler), seconds, results, ROOT / "papers", 1 + other_processes)
+    command = [sys.executable, "-c", RUN, *map(str, arguments)]
+    quiet = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+    return subprocess.Popen(command, cwd=folder, text=True, **quiet)
 
 
 def computed(folder):
@@ -111,23 +98,6 @@ def test_a_waiting_process_takes_over_the_job_of_a_killed_one(folder):
 def test_other_jobs_of_the_store_are_not_blocked(folder):
     with start(folder, "md", 60) as busy:
         wait_for_first(folder)
-        process = start(folder, "full", 0)
-        process.communicate(timeout=60)
-        assert process.returncode == 0
+        assert start(folder, "full", 0).wait(timeout=60) == 0
         assert busy.poll() is None
         busy.kill()
-
-
-def test_new_folders_and_files_have_the_permissions_of_a_shared_store(tmp_path):
-    shared = tmp_path / "store"
-    shared.mkdir()
-    shared.chmod(0o2775)
-    before = os.umask(0o077)
-    try:
-        lease = store.lease_of(shared, "ab" + "0" * 18, "c1")
-        table = pd.DataFrame({"at": [0], "metric": ["a"], "value": [1.0]})
-        path = store.save(shared, table, {"hash": "ab" + "0" * 18, "code": "c1"})
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(lease.parent.stat().st_mode) == 0o2775
-    assert stat.S_IMODE(path.stat().st_mode) == 0o664

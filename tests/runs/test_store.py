@@ -15,22 +15,18 @@ from hypothesis import strategies as st
 from fedsampling.base.errors import InputError
 from fedsampling.runs import store
 
-HASH = "ab" + "0" * 18
+HASH, OTHER_HASH = "ab" + "0" * 18, "ab" + "1" * 18
 METADATA = {"hash": HASH, "code": "c1", "spec": {"seed": 3}, "seconds": 1.5}
 KNOWN = "9e6ba6d489ae7b82ac8f935c5346d57593b39bb5a3714270184823cb45c347c6"
 TABLE = pd.DataFrame({"at": [0, 1, 1], "metric": ["a", "a", "b"], "value": [1.0, np.nan, 1e-300]})
 
 
-def rewrite(path, table):
-    pq.write_table(table, path)
+def rewrite(path, change):
+    pq.write_table(change(pq.read_table(path)), path)
 
 
-def renote(path, **changes):
-    """Change the metadata, and nothing else."""
-    table = pq.read_table(path)
-    noted = table.schema.metadata
-    text = json.dumps({**json.loads(noted[store.RUN.encode()]), **changes}, sort_keys=True)
-    rewrite(path, table.replace_schema_metadata({**noted, store.RUN.encode(): text}))
+def result(table, **metadata):
+    return store.Result(table, METADATA | {"digest": store.digest(table)} | metadata)
 
 
 def test_a_run_is_read_back_with_its_metadata(tmp_path):
@@ -87,9 +83,8 @@ def test_a_truncated_file_is_renamed_and_its_run_can_be_stored_again(tmp_path):
 
 def test_a_changed_value_is_detected(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
-    arrow = pq.read_table(path)
     values = pa.array([1.0, np.nan, 2e-300])
-    rewrite(path, arrow.set_column(2, "value", values))
+    rewrite(path, lambda table: table.set_column(2, "value", values))
     with pytest.raises(InputError, match="the table does not match its digest; run"):
         store.load(path)
     assert store.find([tmp_path], HASH, None) is None
@@ -97,44 +92,48 @@ def test_a_changed_value_is_detected(tmp_path):
 
 @pytest.mark.parametrize("key", ["spec", "code", "inputs", "unverified", "seconds", "new"])
 def test_changed_metadata_are_detected(tmp_path, key):
+    def noting(**changes):
+        def change(table):
+            noted = {name.decode(): text for name, text in table.schema.metadata.items()}
+            run = json.dumps({**json.loads(noted[store.RUN]), **changes}, sort_keys=True)
+            return table.replace_schema_metadata({**noted, store.RUN: run})
+
+        return change
+
     path = store.save(tmp_path, TABLE, METADATA)
-    renote(path)
+    rewrite(path, noting())
     assert store.load(path)
-    renote(path, **{key: "other"})
+    rewrite(path, noting(**{key: "other"}))
     assert store.seconds(path) is None
     with pytest.raises(InputError, match="not a result file; run the same command"):
         store.load(path)
 
 
-@pytest.mark.parametrize("noted", [None, {}, {store.RUN: "{"}, {store.RUN: "{}"}])
-def test_files_of_other_programs_or_without_a_column_are_rejected(tmp_path, noted):
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.replace_schema_metadata(None),
+        lambda table: table.replace_schema_metadata({store.RUN: "{"}),
+        lambda table: table.replace_schema_metadata({store.RUN: "{}"}),
+        lambda table: table.drop_columns(["value"]),
+    ],
+)
+def test_files_of_other_programs_or_without_a_column_are_rejected(tmp_path, change):
     path = store.save(tmp_path, TABLE, METADATA)
-    rewrite(path, pq.read_table(path).replace_schema_metadata(noted))
-    with pytest.raises(InputError, match="not a result file"):
-        store.load(path)
-    path = store.save(tmp_path, TABLE, METADATA)
-    rewrite(path, pq.read_table(path).drop_columns(["value"]))
+    rewrite(path, change)
     with pytest.raises(InputError, match="not a result file"):
         store.load(path)
 
 
 def test_a_file_with_the_name_of_another_run_is_rejected(tmp_path):
-    other_hash = "ab" + "1" * 18
     path = store.save(tmp_path, TABLE, METADATA)
-    path.rename(store.path_of(tmp_path, other_hash, "c1"))
-    assert store.find([tmp_path], other_hash, None) is None
-
-
-def test_only_runs_of_the_requested_code_are_found(tmp_path):
-    path = store.save(tmp_path, TABLE, METADATA)
-    assert store.find([tmp_path], HASH, "c1")
-    assert store.find([tmp_path], HASH, "c2") is None
-    assert store.find([tmp_path], HASH, None)
-    assert path.is_file()
+    path.rename(store.path_of(tmp_path, OTHER_HASH, "c1"))
+    assert store.find([tmp_path], OTHER_HASH, None) is None
 
 
 def test_versions_of_the_code_keep_their_runs_side_by_side(tmp_path):
     os.utime(store.save(tmp_path, TABLE, METADATA), (1, 1))
+    assert store.find([tmp_path], HASH, "c2") is None
     for age, code in enumerate(("c2", "c3")):
         os.utime(store.save(tmp_path, TABLE, {**METADATA, "code": code}), (9 - age, 9 - age))
     for code in ("c1", "c2", "c3"):
@@ -158,16 +157,12 @@ def test_stores_are_searched_in_order(tmp_path):
 
 
 def test_runs_of_a_published_file_are_read_back_unchanged(tmp_path):
-    hashes = ("ab" + "1" * 18, HASH)
-    runs = []
-    for run_hash, table in zip(hashes, (TABLE, TABLE.iloc[:0]), strict=True):
-        noted = {**METADATA, "hash": run_hash, "digest": store.digest(table)}
-        runs.append(store.Result(table, noted))
+    runs = [result(TABLE, hash=OTHER_HASH), result(TABLE.iloc[:0])]
     path = tmp_path / "together.parquet"
     store.save_together(path, runs)
     content = path.read_bytes()
     loaded = store.load_together(path)
-    assert list(loaded) == sorted(hashes)
+    assert list(loaded) == [HASH, OTHER_HASH]
     for run in runs:
         loaded_run = loaded[run.metadata["hash"]]
         assert loaded_run.metadata == run.metadata
@@ -183,21 +178,19 @@ def test_published_values_have_the_layout_that_compresses_best(tmp_path, equal):
     values = np.stack([noise, noise if equal else rng.integers(9, size=3000) / 7], axis=1)
     rows = {"at": np.arange(3000).repeat(2), "metric": ["a", "b"] * 3000, "value": values.ravel()}
     table = pd.DataFrame(rows)
-    run = store.Result(table, {**METADATA, "digest": store.digest(table)})
     path = tmp_path / "together.parquet"
-    store.save_together(path, [run])
+    store.save_together(path, [result(table)])
     assert ("value" in pq.read_schema(path).names) == equal
     assert store.digest(store.load_together(path)[HASH].table) == store.digest(table)
 
 
 def test_changed_metadata_among_published_runs_are_detected(tmp_path):
     path = tmp_path / "together.parquet"
-    store.save_together(path, [store.Result(TABLE, {**METADATA, "digest": store.digest(TABLE)})])
-    rows = pq.read_table(path)
     for column, old, new in (("metadata", '"c1"', '"c2"'), ("hash", "ab", "ac")):
-        changed = [text.replace(old, new) for text in rows[column].to_pylist()]
-        at = rows.column_names.index(column)
-        rewrite(path, rows.set_column(at, column, pa.array(changed)))
+        store.save_together(path, [result(TABLE)])
+        rows = pq.read_table(path)
+        changed = pa.array([text.replace(old, new) for text in rows[column].to_pylist()])
+        pq.write_table(rows.set_column(rows.column_names.index(column), column, changed), path)
         with pytest.raises(InputError, match="missing or corrupt"):
             store.load_together(path)
 

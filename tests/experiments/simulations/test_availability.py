@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import yaml
 from small_runs import NOWHERE
 from small_runs import column as by_round
 
@@ -10,20 +11,17 @@ from fedsampling.base.records import check, merge
 from fedsampling.experiments.simulations.network import load_trace
 from fedsampling.experiments.simulations.simulation import Simulation
 
-SETTINGS = {
-    "kind": "network",
-    "dataset": {
-        "name": "mnist",
-        "partition": {"name": "by_digit", "order": "shuffled", "clients_per_label": 2},
-    },
-    "inputs": "unit",
-    "model": {"name": "mlp", "hidden": 4},
-    "work": {"steps": 2, "batch": 5, "step": 0.1},
-    "delays": {"name": "synthetic"},
-    "sampler": {"name": "md", "m": 4},
-    "rounds": 6,
-    "evaluation": {"every": 6, "training_loss": False},
-}
+SETTINGS = yaml.safe_load("""
+kind: network
+dataset: {name: mnist, partition: {name: by_digit, order: shuffled, clients_per_label: 2}}
+inputs: unit
+model: {name: mlp, hidden: 4}
+work: {steps: 2, batch: 5, step: 0.1}
+delays: {name: synthetic}
+sampler: {name: md, m: 4}
+rounds: 6
+evaluation: {every: 6, training_loss: false}
+""")
 HALF = {"name": "bernoulli", "rate": [0.3, 0.7]}
 
 
@@ -37,7 +35,9 @@ def tables(settings, seeds=(0, 1)):
 
 def test_unless_given_it_is_no_part_of_the_settings():
     assert "availability" not in network().model_dump(mode="json")
-    assert load_trace(network({"availability": {"name": "always"}}), 20) is None
+    everybody = {"availability": {"name": "always"}}
+    assert load_trace(network(everybody), 20) is None
+    assert network(everybody | {"sampler": {"name": "clustered_size", "m": 4}})
 
 
 @pytest.mark.parametrize("scheme", ["full", "oort", "power_of_choice", "divfl", "tifl", "fedcs"])
@@ -76,12 +76,24 @@ def test_a_run_alone_is_the_run_among_others():
     np.testing.assert_allclose(stacked[1]["value"], single["value"], rtol=1e-14)
 
 
-def test_a_scheme_that_counts_on_everybody_is_refused_in_one_line():
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {"availability": HALF, "sampler": {"name": "clustered_size", "m": 4}},
+            "clustered_size requires every client to be available in every round; use",
+        ),
+        (
+            {"delays": None, "sampler": {"name": "delayhet_submodular"}},
+            "sampler.name: delayhet_submodular needs the clients' delays",
+        ),
+    ],
+)
+def test_samplers_without_the_clients_or_delays_that_they_need_are_refused(changes, line):
     with pytest.raises(InputError) as error:
-        network({"availability": HALF, "sampler": {"name": "clustered_size", "m": 4}})
-    (line,) = error.value.lines
-    assert "clustered_size requires every client to be available in every round; use" in line
-    network({"availability": {"name": "always"}, "sampler": {"name": "clustered_size", "m": 4}})
+        network(changes)
+    (message,) = error.value.lines
+    assert line in message
 
 
 def test_absences_can_follow_labels():
@@ -96,10 +108,8 @@ def test_absences_can_follow_labels():
 
 
 def test_runs_of_other_learning_rates_are_stacked_without_changing_them():
-    slow = network({"sampler": {"name": "uniform", "m": 4}})
-    fast = network(
-        {"sampler": {"name": "uniform", "m": 4}, "work": {"step": 0.02}, "server_step": 2}
-    )
+    uniform = {"sampler": {"name": "uniform", "m": 4}}
+    slow, fast = network(uniform), network(uniform | {"work": {"step": 0.02}, "server_step": 2})
     assert slow.stacks_with(fast)
     assert not slow.stacks_with(network())
     variants, seeds = [slow, slow, fast, fast], [0, 1, 0, 1]
@@ -114,10 +124,3 @@ def test_thin_tables_sum_the_costs_between_measurements():
     spent = by_round(full, "seconds")
     assert by_round(thin, "seconds").to_dict() == {4: spent[:4].sum(), 6: spent[4:].sum()}
     assert "clients" not in set(thin["metric"])
-
-
-def test_a_sampler_that_needs_delays_is_refused_without_them_before_anything_trains():
-    with pytest.raises(InputError) as error:
-        network({"delays": None, "sampler": {"name": "delayhet_submodular"}})
-    (line,) = error.value.lines
-    assert line.startswith("sampler.name: delayhet_submodular needs the clients' delays")

@@ -54,13 +54,10 @@ def test_the_problem_is_the_same_for_all_seeds_and_another_for_another_problem_s
 
 
 def test_classification_measures_the_test_set_independently_of_the_stack():
-    run = settings(
-        "federated",
-        sampler=SAMPLERS["optimal"],
-        dataset={"name": "ijcnn1", "agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5},
-        model={"name": "logistic", "rho": 0.0001},
-        work={"step": 0.25, "epochs": [1, 1], "batch": [1, 1]},
-    )
+    data = {"name": "ijcnn1", "agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}
+    work = {"step": 0.25, "epochs": [1, 1], "batch": [1, 1]}
+    changes = {"dataset": data, "model": {"name": "logistic", "rho": 0.0001}, "work": work}
+    run = settings("federated", sampler=SAMPLERS["optimal"], **changes)
     result = run.simulate("embedded", (0, 1, 2), NOWHERE).tables
     (single,) = run.simulate("embedded", (1,), NOWHERE).tables
     assert digest(single) == digest(result[1])

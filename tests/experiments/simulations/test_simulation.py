@@ -13,11 +13,9 @@ STUDIED = sorted(set(STUDIES) - {"overhead"})  # which is timed
 IJCNN1 = {"name": "ijcnn1", "agents": 10, "smallest": 5, "largest": 9, "alpha": None}
 TRACKED = {"name": "isfedavg", "m": 3, "probabilities": "tracked"}
 NOISY = {"few": 99, "factor": 10, "others": 0.1}
-RUNS = {
-    **{kind: SMALL[kind]["sampler"] for kind in SMALL},
-    **{f"selection {name}": {"name": name} for name in STUDIED},
-    **{f"{kind} tracked": TRACKED for kind in ("federated", "gradient")},
-}
+RUNS = {kind: SMALL[kind]["sampler"] for kind in SMALL}
+RUNS |= {f"selection {name}": {"name": name} for name in STUDIED}
+RUNS |= {f"{kind} tracked": TRACKED for kind in ("federated", "gradient")}
 
 
 def test_every_kind_has_a_small_run():
@@ -66,8 +64,7 @@ def test_wrong_settings_are_named(kind, changes, line):
 @pytest.mark.parametrize(
     ("kind", "largest"),
     [
-        ("federated", {"sampler": {"m": 8}}),
-        ("federated", {"work": {"batch": [12, 12]}}),
+        ("federated", {"sampler": {"m": 8}, "work": {"batch": [12, 12]}}),
         ("weights", {"m": 5}),
         ("inclusion", {"size": 4}),
     ],

@@ -46,9 +46,8 @@ def test_first_round_has_the_expected_distance():
 
 
 def test_factors_of_full_uniform_and_optimal_participation():
-    full, uniform, optimal = (
-        measured(sampler={"name": name}).loc[0:] for name in ("full", "uniform", "optimal")
-    )
+    names = ("full", "uniform", "optimal")
+    full, uniform, optimal = (measured(sampler={"name": name}).loc[0:] for name in names)
     assert (full[["alpha", "alpha_high"]] == 0).all(axis=None)
     assert (full["gamma"] == 1).all()
     assert (full["batch"] == 8).all()
@@ -61,14 +60,9 @@ def test_factors_of_full_uniform_and_optimal_participation():
 
 
 def test_recursion_as_printed_fails_near_the_optimum_and_corrected_holds():
-    near_optimum = {
-        "start": 0.2,
-        "direction": "steepest",
-        "gamma": "own",
-        "rounds": 1,
-        "draws": 6000,
-    }
+    near_optimum = {"start": 0.2, "direction": "steepest", "gamma": "own", "rounds": 1}
     near_optimum |= {"clients": 32, "m": 3, "dimension": 5, "spread": 1.5, "eigenvalues": [1, 1]}
+    near_optimum["draws"] = 6000
     first = measured(**near_optimum, relative=0, noise=0).loc[0]
     assert first["excess/printed"] > 4 * first["excess_se/printed"]
     assert first["excess/corrected"] < 0
@@ -86,6 +80,5 @@ def test_aocs_is_ocs_with_enough_exchanges_along_training():
     assert none.loc[0:, "gap"].max() > 1e-3
     assert none.loc[0:, "batch_low"].min() < 2 - 1e-3
     assert one_exchange.loc[0:, "gap"].max() < 1e-12
-    np.testing.assert_allclose(
-        one_exchange.loc[0:, "distance"], exact.loc[0:, "distance"], rtol=1e-9
-    )
+    distances = (table.loc[0:, "distance"] for table in (one_exchange, exact))
+    np.testing.assert_allclose(*distances, rtol=1e-9)

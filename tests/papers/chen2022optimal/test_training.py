@@ -1,7 +1,7 @@
 """Sets, training runs and tuning of chen2022optimal, from runs that are written out here."""
 
 from dataclasses import replace
-from pathlib import Path
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,12 @@ from papers.chen2022optimal.runs import course, mean_course
 from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import draw_function, load_paper
+from fedsampling.experiments.simulations.simulation import tidy
 from papers.chen2022optimal import claims, figures_training
 
-PAPER = load_paper("chen2022optimal", Path(__file__).parents[3] / "papers")
+from ..shared import PAPERS, changed, judge
+
+PAPER = load_paper("chen2022optimal", PAPERS)
 MODEL = 32 * 1_663_370  # bits of an update
 ROUNDS, N, M, SEEDS = 150, 32, 3, range(5)
 SCHEMES = ("full", "uniform", "optimal")
@@ -46,20 +49,17 @@ def run(sampler, seed, speed, period=5):
             **{f"alpha_{j}": (rounds, alpha * (1.5 if j == 0 else 1)) for j in range(3)},
             **{f"expected_reports_{j}": (rounds, reports - 0.4 * (j == 0)) for j in range(3)},
         }
-    parts = [pd.DataFrame({"at": a, "metric": k, "value": v}) for k, (a, v) in columns.items()]
-    return pd.concat(parts).assign(sampler=sampler, seed=seed)
+    return tidy(columns).assign(sampler=sampler, seed=seed)
 
 
 def summary(sets=(1,), speed=SPEED):
     """Runs of an experiment with a case for each of several sets, or of one set alone."""
     cases = (
-        {"base": {}} if len(sets) == 1 else {f"dataset{k}": {"dataset": {"set": k}} for k in sets}
+        {f"dataset{k}": {"dataset": {"set": k}} for k in sets} if len(sets) > 1 else {"base": {}}
     )
     rows = pd.concat(
         run(sampler, seed, speed[sampler]).assign(case=case)
-        for case in cases
-        for sampler in SCHEMES
-        for seed in SEEDS
+        for case, sampler, seed in product(cases, SCHEMES, SEEDS)
     )
     settings = {
         "settings": {"rounds": ROUNDS, "dataset": {"set": sets[0]}},
@@ -69,50 +69,31 @@ def summary(sets=(1,), speed=SPEED):
     return Summary(rows.reset_index(drop=True), settings, {})
 
 
-def tuned():
-    rows, cases = [], {}
-    for case, step, accuracy in (("a", 0.5, 0.1), ("b", 0.25, 0.9), ("c", 0.125, 0.8)):
-        cases[case] = {"work": {"step": step}}
-        early = {"at": 0, "value": 1 - accuracy}  # does not count
-        late = {"at": ROUNDS, "value": accuracy}
-        named = {"case": case, "sampler": "optimal", "metric": "accuracy"}
-        rows += [named | at | {"seed": seed} for at in (early, late) for seed in (100, 101)]
-    settings = {"settings": {"rounds": ROUNDS, "dataset": {"set": 1}}, "cases": cases}
-    return Summary(pd.DataFrame(rows), settings, {})
-
-
 @pytest.fixture(scope="module")
-def summaries():
-    return {
-        **dict.fromkeys(("dataset1", "dataset2", "dataset3", "shakespeare"), summary()),
-        "writers_training": summary((1, 2)),
-        "tuning": tuned(),
-    }
+def summaries(tuned):
+    alone = dict.fromkeys(("dataset1", "dataset2", "dataset3", "shakespeare"), summary())
+    return alone | {"writers_training": summary((1, 2)), "tuning": tuned}
 
 
-def lose(runs, sampler="optimal", since=100):
-    """Let one run diverge."""
+def lose(runs, since=100):
+    """Let one run of optimal sampling diverge."""
     rows = runs.rows.copy()
-    lost = (rows["sampler"] == sampler) & (rows["seed"] == 0)
+    lost = (rows["sampler"] == "optimal") & (rows["seed"] == 0)
     rows.loc[lost & (rows["at"] >= since) & (rows["metric"] == "accuracy"), "value"] = np.nan
     rows.loc[lost & (rows["metric"] == "diverged_at"), "value"] = float(since)
     return replace(runs, rows=rows)
 
 
-def verdict(name, summaries):
-    return judge(name, summaries).verdict
-
-
-def judge(name, summaries):
-    return getattr(claims, name)(summaries, PAPER.claims[name], PAPER)
+def verdict(claim, summaries):
+    return judge(PAPER, claim, summaries).verdict
 
 
 def test_figure1_counts_every_client_and_finds_the_share_of_the_largest():
     sizes = {1: np.r_[np.full(10, 82.0), np.full(90, 2.0)], 3: np.ones(4)}
     rows = pd.concat(
-        pd.DataFrame({"case": f"dataset{k}", "at": np.arange(n.size), "value": n})
+        tidy({"samples": (np.arange(n.size), n)}).assign(case=f"dataset{k}", sampler="none", seed=0)
         for k, n in sizes.items()
-    ).assign(sampler="none", seed=0, metric="samples")
+    )
     cases = {f"dataset{k}": {"dataset": {"set": k}} for k in sizes}
     sets = Summary(rows.reset_index(drop=True), {"settings": {}, "cases": cases}, {})
     artefact = figures_training.figure1({"sets": sets}, PAPER)
@@ -145,14 +126,9 @@ def test_means_have_standard_errors_and_end_where_a_run_diverged(summaries):
     assert optimal.loc[100, "bits"] == 100 * (M * MODEL + 5 * 32 * N)
 
 
-@pytest.mark.parametrize(
-    "name", ["figure2", "figure2_best", "writers_training", "exchanges", "tuning", "shakespeare"]
-)
-def test_each_kind_of_figure_is_drawn_from_its_experiments(name, summaries):
-    behind = {key: summaries[key] for key in PAPER.artefacts[name].experiments}
-    artefact = draw_function(PAPER, name)(behind, PAPER)
+def test_shakespeare_of_which_no_runs_are_published_is_drawn(summaries):
+    artefact = draw_function(PAPER, "shakespeare")({"shakespeare": summaries["shakespeare"]}, PAPER)
     assert len(artefact.data)
-    assert artefact.figure.axes
     assert all(panel.lines for panel in artefact.figure.axes)
 
 
@@ -163,20 +139,27 @@ def test_notes_split_the_bits_and_name_lost_runs(summaries):
     assert "1 of 5 runs diverged" in figure2.notes[2]
 
 
-def test_the_step_is_chosen_by_late_rounds():
-    (picked,) = figures_training.chosen(tuned()).to_dict("records")
+@pytest.fixture(scope="module")
+def tuned():
+    """Accuracy of steps that learn late, early and both."""
+    rows, cases = [], {}
+    for case, step, accuracy in (("a", 0.5, 0.1), ("b", 0.25, 0.9), ("c", 0.125, 0.8)):
+        cases[case] = {"work": {"step": step}}
+        curve = {"accuracy": (np.array([0, ROUNDS]), np.array([1 - accuracy, accuracy]))}
+        rows += [tidy(curve).assign(case=case, sampler="optimal", seed=k) for k in (100, 101)]
+    settings = {"settings": {"rounds": ROUNDS, "dataset": {"set": 1}}, "cases": cases}
+    return Summary(pd.concat(rows, ignore_index=True), settings, {})
+
+
+def test_the_step_is_chosen_by_late_rounds(tuned):
+    (picked,) = figures_training.chosen(tuned).to_dict("records")
     assert picked == {"set": "Dataset 1", "sampler": "optimal", "step": 0.25, "accuracy": 0.9}
 
 
 def test_budgets_are_read_between_measurements():
-    table = pd.DataFrame(
-        {
-            "sampler": "full",
-            "seed": [0, 0, 0, 1, 1, 1],
-            "bits": [0.0, 10.0, 20.0, 0.0, 10.0, 30.0],
-            "accuracy": [0.1, 0.5, 0.9, 0.1, 0.4, 0.8],
-        }
-    )
+    seeds, accuracy = [0, 0, 0, 1, 1, 1], [0.1, 0.5, 0.9, 0.1, 0.4, 0.8]
+    columns = {"seed": seeds, "bits": [0.0, 10, 20, 0, 10, 30], "accuracy": accuracy}
+    table = pd.DataFrame({"sampler": "full", **columns})
     assert claims.accuracy_at(table, "full", 15).tolist() == pytest.approx([0.7, 0.5])
     assert np.isnan(claims.accuracy_at(table, "full", 21)).tolist() == [True, False]
     assert claims.bits_to(table, "full", 0.5).tolist() == [10, 30]
@@ -184,31 +167,25 @@ def test_budgets_are_read_between_measurements():
 
 
 @pytest.mark.parametrize(
-    ("speed", "expected"),
+    ("claim", "speed", "expected"),
     [
-        ({}, "reproduced"),
-        ({"optimal": 90.0}, "partly reproduced"),
-        ({"uniform": 10.0}, "contradicted"),
+        ("c1", {}, "reproduced"),
+        ("c1", {"optimal": 90.0}, "partly reproduced"),
+        ("c1", {"uniform": 10.0}, "contradicted"),
+        # The budget is 40 rounds: 80 %; full needs 1280 reports, optimal 150.
+        ("c2", {}, "reproduced"),
+        ("c2", {"optimal": 35.0}, "partly reproduced"),
+        ("c2", {"optimal": 300.0}, "contradicted"),
     ],
 )
-def test_c1_judges_the_order_and_the_gap(speed, expected, summaries):
-    assert verdict("c1", {**summaries, "dataset3": summary(speed=SPEED | speed)}) == expected
-
-
-@pytest.mark.parametrize(
-    ("speed", "expected"),
-    [
-        ({}, "reproduced"),  # the budget is 40 rounds: 80 %; full needs 1280 reports, optimal 150
-        ({"optimal": 35.0}, "partly reproduced"),
-        ({"optimal": 300.0}, "contradicted"),
-    ],
-)
-def test_c2_judges_budget_and_ratio(speed, expected):
-    assert verdict("c2", {"dataset1": summary(speed=SPEED | speed)}) == expected
+def test_c1_judges_order_and_gap_and_c2_budget_and_ratio(claim, speed, expected, summaries):
+    changed_set = {"c1": "dataset3", "c2": "dataset1"}[claim]
+    runs = {name: summaries[name] for name in ("dataset1", "dataset2", "dataset3")}
+    assert verdict(claim, runs | {changed_set: summary(speed=SPEED | speed)}) == expected
 
 
 def test_c3_judges_the_share_that_reports(summaries):
-    finding = judge("c3", summaries)
+    finding = judge(PAPER, "c3", summaries)
     assert finding.verdict == "reproduced"
     assert "9.38 %" in finding.ours
 
@@ -219,13 +196,12 @@ def test_claims_on_stand_ins_need_nothing_of_the_official_sets(summaries):
         assert verdict(name, runs) in ("reproduced", "partly reproduced")
 
 
-def writers(speed, uniform=0.25):
+def writers(speed, uniform):
     """Runs of all schemes on two sets, uniform sampling at a step of 0.25 times `uniform`."""
     result = summary((1, 2), speed)
-    samplers = {name: {**SAMPLER, "scale": uniform} for name in SCHEMES}
-    settings = {**result.settings, "samplers": samplers}
-    settings["settings"] = {**settings["settings"], "work": {"step": 0.25}}
-    return replace(result, settings=settings)
+    changes = {"samplers": {name: {**SAMPLER, "scale": uniform} for name in SCHEMES}}
+    changes["settings"] = {**result.settings["settings"], "work": {"step": 0.25}}
+    return replace(result, settings={**result.settings, **changes})
 
 
 @pytest.mark.parametrize(
@@ -237,32 +213,22 @@ def writers(speed, uniform=0.25):
     ],
 )
 def test_c1_writers_is_judged_over_the_steps_of_uniform_sampling(speed, sets, verdict):
-    tuned_runs = writers({**SPEED, "uniform": speed}, uniform=0.5)
-    cases = {f"dataset{k}": tuned_runs.settings["cases"][f"dataset{k}"] for k in sets}
+    runs = writers({**SPEED, "uniform": speed}, uniform=0.5)
+    cases = {name: {"dataset": {"set": k}} for k in sets for name in [f"dataset{k}"]}
     tuned_runs = replace(
-        tuned_runs,
-        rows=tuned_runs.rows[
-            (tuned_runs.rows["sampler"] == "uniform") & tuned_runs.rows["case"].isin(cases)
-        ],
-        settings={**tuned_runs.settings, "cases": cases},
+        runs, rows=runs.select("uniform", case=[*cases]), settings={**runs.settings, "cases": cases}
     )
-    finding = judge("c1_writers", {"writers_training": writers(SPEED), "writers_tuned": tuned_runs})
+    experiments = {"writers_training": writers(SPEED, uniform=0.25), "writers_tuned": tuned_runs}
+    finding = judge(PAPER, "c1_writers", experiments)
     assert finding.verdict == verdict
     assert len(finding.readings) == 2
 
 
 def test_c5_network_sees_a_bias(summaries):
-    result = summaries["writers_training"]
-    rows = result.rows.copy()
-    rows.loc[rows["metric"] == "deviation", "value"] += 0.2
-    biased = {"writers_training": replace(result, rows=rows)}
-    finding = judge("c5_network", biased)
-    assert finding.verdict == "contradicted"
+    biased = changed(summaries["writers_training"], lambda v: v + 0.2, metric="deviation")
+    assert verdict("c5_network", {"writers_training": biased}) == "contradicted"
 
 
 def test_a_lost_run_leaves_claims_undecided(summaries):
-    values = {
-        "dataset1": lose(summaries["dataset1"]),
-        **dict.fromkeys(("dataset2", "dataset3"), summary()),
-    }
-    assert verdict("c1", values) == "inconclusive"
+    runs = {name: summaries[name] for name in ("dataset2", "dataset3")}
+    assert verdict("c1", {"dataset1": lose(summaries["dataset1"]), **runs}) == "inconclusive"

@@ -1,16 +1,17 @@
 """The cross matrix's benchmark: trials, costs in each world, and families of datasets."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.simulations.simulation import tidy
 from papers.crossmatrix import costs, figures_bench, search
 
-PAPER = load_paper("crossmatrix", Path(__file__).parents[3] / "papers")
+from ..shared import PAPERS
+
+PAPER = load_paper("crossmatrix", PAPERS)
 # Local learning rate, in units of the middle one, and server step of each trial.
 TRIALS = {
     "default": (1, 1),
@@ -26,14 +27,11 @@ TRIALS = {
 
 
 def test_the_paper_lists_the_trials_that_the_search_draws():
-    benchmark = [
-        name
-        for name in PAPER.experiments
-        if name.startswith("bench_") and not name.endswith(("_100", "_1000"))
-    ]
     draws = search.draws()
-    for experiment in benchmark:
-        cases = PAPER.experiments[experiment]["cases"]
+    for experiment, settings in PAPER.experiments.items():
+        if not experiment.startswith("bench_") or experiment.endswith(("_100", "_1000")):
+            continue
+        cases = settings["cases"]
         middle = cases["default"]["work"]["step"]
         steps = {
             name: (case["work"]["step"] / middle, case.get("server_step", 1))
@@ -51,12 +49,11 @@ ROUNDS = 12
 
 def run(case, sampler, seed, scores):
     """Measurements in rounds 0 to 12; a round costs 100 bits and 2 seconds."""
-    key = (case, sampler, seed)
-    rows = [(*key, at, "accuracy", score) for at, score in enumerate(scores)]
-    for at in range(1, ROUNDS + 1):
-        rows += [(*key, at, "model_bits", 90.0), (*key, at, "norm_bits", 10.0)]
-        rows += [(*key, at, "seconds", 2.0)]
-    return rows
+    at = np.arange(ROUNDS + 1)
+    columns = {"accuracy": (at, scores)}
+    for metric, cost in (("model_bits", 90.0), ("norm_bits", 10.0), ("seconds", 2.0)):
+        columns[metric] = (at[1:], np.full(ROUNDS, cost))
+    return tidy(columns).assign(case=case, sampler=sampler, seed=seed)
 
 
 def rising(slope, end=1.0):
@@ -64,16 +61,10 @@ def rising(slope, end=1.0):
 
 
 def summary(*runs, **settings):
-    columns = ["case", "sampler", "seed", "at", "metric", "value"]
-    rows = pd.DataFrame([row for rows in runs for row in rows], columns=columns)
     cases = {name: {"work": {"step": step}} for name, step in (("small", 0.1), ("default", 0.3))}
-    common = {
-        "title": "A set",
-        "settings": {},
-        "cases": cases,
-        "samplers": {"md": {"name": "md", "m": 2}},
-    }
-    return Summary(rows, common | settings, {})
+    common = {"title": "A set", "settings": {}, "cases": cases}
+    common["samplers"] = {"md": {"name": "md", "m": 2}}
+    return Summary(pd.concat(runs, ignore_index=True), common | settings, {})
 
 
 @pytest.fixture
@@ -102,6 +93,11 @@ def evaluation():
     )
 
 
+@pytest.fixture
+def bench(evaluation, tuning):
+    return {"bench_a": evaluation, "tuning_bench_a": tuning}
+
+
 def test_the_best_trial_is_the_holdouts_and_a_run_that_diverged_loses(tuning):
     grid = costs.grid_scores(tuning)
     best = grid.loc[grid["chosen"], ["sampler", "case"]].to_numpy()
@@ -128,24 +124,21 @@ def test_an_area_is_the_gain_within_mds_budget_relative_to_mds(evaluation, tunin
     assert table.loc[("fast", 0), "area_rounds"] == pytest.approx(of_fast / of_md)
 
 
-def test_a_dataset_is_compared_world_by_world(evaluation, tuning, tmp_path):
+def test_a_dataset_is_compared_world_by_world(bench, tmp_path):
     (tmp_path / "datasets.csv").write_text(
         "set,family,clients,largest,skew,differ\nbench_a,A,9,3.5,1.2,sizes\n"
     )
-    summaries = {"bench_a": evaluation, "tuning_bench_a": tuning}
-    table = costs.speed_ups_by_dataset(summaries, tmp_path)
+    table = costs.speed_ups_by_dataset(bench, tmp_path)
     rounds = table[table["measure"] == "rounds"].set_index("scheme")
     assert rounds.loc["fast", "speed_up"] == pytest.approx(np.sqrt(11 / 7 * 7 / 24))
     assert rounds["worlds"].to_dict() == {"fast": 2, "md": 2}
-    assert rounds.loc["fast", ["family", "unequal", "skewed", "away"]].tolist() == [
-        "A", True, False, False,
-    ]  # fmt: skip
-    assert (rounds.loc["fast", "reached"], rounds.loc["fast", "runs"]) == (1, 2)
+    of_set = rounds.loc["fast", ["family", "unequal", "skewed", "away", "reached", "runs"]]
+    assert of_set.tolist() == ["A", True, False, False, 1, 2]
 
 
-def test_reruns_are_compared_on_the_same_datasets(evaluation, tuning):
+def test_reruns_are_compared_on_the_same_datasets(bench, evaluation, tuning):
     single = {"bench_b": evaluation, "tuning_bench_b": tuning}
-    summaries = {"bench_a": evaluation, "tuning_bench_a": tuning, "varying_a": evaluation, **single}
+    summaries = {**bench, "varying_a": evaluation, **single}
     (row,) = figures_bench.bench_reruns(summaries, PAPER).data.to_dict("records")
     assert (row["scheme"], row["families"], row["reached"], row["runs"]) == ("fast", 1, 1, 2)
     assert row["measure"] == "seconds"
@@ -156,11 +149,11 @@ def test_reruns_are_compared_on_the_same_datasets(evaluation, tuning):
     assert not len(figures_bench.bench_reruns(single, PAPER).data)
 
 
-def test_other_delays_are_compared_in_their_worlds_only(evaluation, tuning):
+def test_other_delays_are_compared_in_their_worlds_only(bench, evaluation):
     first = evaluation.rows["seed"] == 0
     one_world = Summary(evaluation.rows[first], evaluation.settings, {})
-    summaries = {"bench_a": evaluation, "tuning_bench_a": tuning, "varying_a": one_world}
-    (row,) = figures_bench.bench_reruns(summaries, PAPER).data.to_dict("records")
+    reruns = figures_bench.bench_reruns({**bench, "varying_a": one_world}, PAPER)
+    (row,) = reruns.data.to_dict("records")
     assert row["before"] == row["again"] == pytest.approx(11 / 7)
 
 
@@ -173,19 +166,16 @@ def test_fresh_worlds_are_in_the_csv_of_a_matrix_but_not_in_its_table(evaluation
     pd.testing.assert_frame_equal(alone.table, both.table)
 
 
-def test_tuning_gains_the_rounds_that_mds_untuned_rate_needs_more(evaluation, tuning):
-    gains = costs.gains_from_tuning({"bench_a": evaluation, "tuning_bench_a": tuning}, ["bench_a"])
+def test_tuning_gains_the_rounds_that_mds_untuned_rate_needs_more(bench):
+    gains = costs.gains_from_tuning(bench, ["bench_a"])
     # At the small rate MD misses the target in world 0, and needs 11 rounds instead of 7 in 1.
     assert gains["gain"].tolist() == pytest.approx([np.sqrt(24 / 11 * 11 / 7)])
 
 
-def test_a_test_without_power_says_so(evaluation, tuning):
+def test_ranks_without_power_or_of_a_holdout_alone_say_so(evaluation, tuning):
     summaries = {"bench_letter": evaluation, "tuning_bench_letter": tuning}
     notes = figures_bench.bench_ranks(summaries, PAPER).notes
     assert any("cannot be significant (1 samplers; smallest possible p 1.0)" in n for n in notes)
-
-
-def test_nothing_is_drawn_of_a_holdout_alone(tuning):
     artefact = figures_bench.bench_ranks({"tuning_bench_a": tuning}, PAPER)
     assert artefact.notes == ("No dataset is both tuned and compared yet.",)
 

@@ -3,16 +3,21 @@
 The summaries are made up: levels and spreads over seeds are known.
 """
 
-from pathlib import Path
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import judge_function, load_paper
+from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.simulations.simulation import tidy
 
-PAPER = load_paper("fraboni2021clustered", Path(__file__).parents[3] / "papers")
+from ..shared import PAPERS, changed
+from ..shared import judge as judge_by
+
+PAPER = load_paper("fraboni2021clustered", PAPERS)
 SEEDS, AT = 10, np.arange(0, 101, 2)
 SCHEMES = ("md", "algorithm1", "algorithm2")
 MNIST = {
@@ -21,8 +26,8 @@ MNIST = {
 }
 
 
-def judge(name, **summaries):
-    return judge_function(PAPER, name)(summaries, PAPER.claims[name], PAPER)
+def judge(claim, **summaries):
+    return judge_by(PAPER, claim, summaries)
 
 
 def runs(levels, spread=0.01, **settings):
@@ -30,23 +35,17 @@ def runs(levels, spread=0.01, **settings):
     rng = np.random.default_rng(0)
     common = 1 + 0.1 * rng.normal(size=SEEDS)
     parts = []
-    for (case, sampler, metric), level in levels.items():
-        for seed in range(SEEDS):
-            noise = 1 + spread * rng.normal() if metric in ("loss", "accuracy") else 1
-            shared = common[seed] if metric == "loss" else 1
-            value = np.broadcast_to(level, AT.shape) * noise * shared
-            columns = {"case": case, "sampler": sampler, "metric": metric, "seed": seed}
-            parts.append(pd.DataFrame({"at": AT, "value": value, **columns}))
+    for ((case, sampler, metric), level), seed in product(levels.items(), range(SEEDS)):
+        noise = 1 + spread * rng.normal() if metric in ("loss", "accuracy") else 1
+        shared = common[seed] if metric == "loss" else 1
+        table = tidy({metric: (AT, np.broadcast_to(level, AT.shape) * noise * shared)})
+        parts.append(table.assign(case=case, sampler=sampler, seed=seed))
     settings = {"settings": {}, "cases": {"base": {}}, **settings}
     return Summary(pd.concat(parts, ignore_index=True), settings, {})
 
 
 def losses(case="base", **levels):
     return {(case, sampler, "loss"): level for sampler, level in levels.items()}
-
-
-def with_values(summary, value):
-    return Summary(summary.rows.assign(value=value), summary.settings, {})
 
 
 def counted(metric, **of_rounds):
@@ -80,10 +79,11 @@ def test_c1_needs_the_share_and_always(md, ours, verdict):
 @pytest.mark.parametrize(("always", "verdict"), [(10, "inconclusive"), (9, "partly reproduced")])
 def test_c1_is_open_where_the_interval_of_the_share_is_wide(always, verdict):
     summary = counted("clients", md=USUAL, algorithm1=[10] * 49 + [always], algorithm2=[10])
-    half = (summary.rows["sampler"] == "md") & (summary.rows["seed"] % 2 == 0)
-    wide = with_values(summary, summary.rows["value"].mask(half, 10))
-    low = (summary.rows["sampler"] == "md") & (summary.rows["seed"] % 4 == 1)
-    assert judge("c1", mnist=with_values(wide, wide.rows["value"].mask(low, 9))).verdict == verdict
+    rows, md = summary.rows, summary.rows["sampler"] == "md"
+    value = rows["value"].mask(md & (rows["seed"] % 2 == 0), 10)
+    value = value.mask(md & (rows["seed"] % 4 == 1), 9)
+    wide = replace(summary, rows=rows.assign(value=value))
+    assert judge("c1", mnist=wide).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,11 @@ def test_c2_wants_most_rounds(digits, verdict):
 
 def ended(loss, accuracy, labels, spread):
     """Algorithm 2 over target."""
+    ratios = {"loss": (0.4, loss), "accuracy": (0.9, accuracy), "labels": (10.0, labels)}
     levels = {}
-    for metric, target, ratio in (
-        ("loss", 0.4, loss),
-        ("accuracy", 0.9, accuracy),
-        ("labels", 10.0, labels),
-    ):
-        levels |= {("base", "target", metric): target}
-        levels |= {("base", "algorithm2", metric): ratio * target}
+    for metric, (target, ratio) in ratios.items():
+        levels["base", "target", metric] = target
+        levels["base", "algorithm2", metric] = ratio * target
     return runs(levels, spread)
 
 
@@ -119,7 +116,7 @@ def test_c3_compares_with_target_over_the_second_half(ratios, spread, verdict):
     summary = ended(*ratios, spread)
     finding = judge("c3", mnist=summary)
     assert finding.verdict == verdict
-    early = with_values(summary, summary.rows["value"].mask(summary.rows["at"] < 50, 100.0))
+    early = changed(summary, lambda value: 0 * value + 100, until=49)
     assert judge("c3", mnist=early).ours == finding.ours
 
 
@@ -200,9 +197,10 @@ def test_c8_wants_both_below_md(algorithm1, verdict):
 
 def test_a_diverged_run_decides_nothing():
     summary = runs(losses(**ORDERED))
-    lost = (summary.rows["seed"] == 3) & (summary.rows["at"] > 50)
-    finding = judge("c8", prox=with_values(summary, summary.rows["value"].mask(lost, np.nan)))
-    assert finding.verdict == "inconclusive"
+    rows = summary.rows
+    value = rows["value"].mask((rows["seed"] == 3) & (rows["at"] > 50), np.nan)
+    lost = replace(summary, rows=rows.assign(value=value))
+    assert judge("c8", prox=lost).verdict == "inconclusive"
 
 
 BOUNDS = ("rows_off", "columns_off", "variance_above_md", "inclusion_below_md", "draws_above_bound")
@@ -222,12 +220,7 @@ BOUNDS = ("rows_off", "columns_off", "variance_above_md", "inclusion_below_md", 
     ],
 )
 def test_c9_wants_every_bound_in_every_allocation(metric, value, verdict):
-    levels = {
-        (case, sampler, name): 0.0
-        for case in ("mnist", "cifar10")
-        for sampler in SCHEMES
-        for name in BOUNDS
-    }
+    levels = dict.fromkeys(product(("mnist", "cifar10"), SCHEMES, BOUNDS), 0.0)
     values = np.zeros(AT.shape)
     values[3] = value
     levels["mnist", "algorithm1", metric] = values
@@ -239,12 +232,8 @@ def test_c9_wants_every_bound_in_every_allocation(metric, value, verdict):
     [({}, "reproduced"), ({"accuracy": 0.7}, "partly reproduced"), ({"loss": 1.2}, "contradicted")],
 )
 def test_c10_wants_all_six_comparisons(changes, verdict):
-    metrics = ("loss", "accuracy", "labels")
-    values = ((1.0, 0.7, 6.5), (0.9, 0.8, 7.0), (0.8, 0.9, 9.5))
-    levels = {
-        ("base", sampler, metric): level
-        for sampler, row in zip(SCHEMES, values, strict=True)
-        for metric, level in zip(metrics, row, strict=True)
-    }
+    values = (1.0, 0.7, 6.5, 0.9, 0.8, 7.0, 0.8, 0.9, 9.5)
+    keys = product(["base"], SCHEMES, ("loss", "accuracy", "labels"))
+    levels = dict(zip(keys, values, strict=True))
     levels |= {("base", "algorithm1", metric): level for metric, level in changes.items()}
     assert judge("c10", mnist=runs(levels, spread=0)).verdict == verdict

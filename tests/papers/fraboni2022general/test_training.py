@@ -1,7 +1,6 @@
 """Training figures and claims of fraboni2022general, from made-up losses."""
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,10 +11,13 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
 from fedsampling.experiments.resolving import resolve_experiments
+from fedsampling.experiments.simulations.simulation import tidy
 from papers.fraboni2022general import claims, figures_settings, figures_training
 
+from ..shared import PAPERS, judge
+
 KEY = "fraboni2022general"
-PAPER = load_paper(KEY, Path(__file__).parents[3] / "papers")
+PAPER = load_paper(KEY, PAPERS)
 TRAINED = [name for name, fields in PAPER.experiments.items() if fields["kind"] == "network"]
 HALF = [f"shakespeare_{n}" for n in (10, 20, 40, 80)]
 CLAIMED = [*HALF, "cifar"]
@@ -27,13 +29,8 @@ RESOLVED = {
 # What each scheme adds to the loss: as the paper claims, in all three kinds of case.
 EQUAL = {"md": 0.3, "uniform": 0.0, "clustered": 0.0}
 SAMPLES = {"md": 0.0, "uniform": 0.3, "clustered": -0.3}
-# How the sign of its own noise turns from seed to seed.
-TURN = {
-    "md": lambda seed: seed,
-    "uniform": lambda seed: seed + 1,
-    "clustered": lambda seed: seed // 2,
-    "full": lambda seed: seed,
-}
+# How the sign of its own noise turns with half the seed.
+TURN = {"md": 2, "uniform": 2, "full": 2, "clustered": 1}
 
 
 def training_runs(
@@ -47,66 +44,59 @@ def training_runs(
     names=TRAINED,
 ):
     """Summaries of training experiments: falling losses, with noise that schemes share and own."""
-    values = {"clients": clients_summary()}
+    values = {}
     for name in names:
         experiment = RESOLVED[scale][name]
         clients = int(name.removeprefix("shakespeare_")) if "shakespeare" in name else 80
         parts = []
         at = np.linspace(0, experiment.settings["rounds"], 6).astype(int)
-        for case, sampler in product(experiment.cases, experiment.samplers):
+        for case, sampler, seed in product(experiment.cases, experiment.samplers, seeds):
             scheme = sampler.partition("-")[0]
             shift = (equal if "equal" in case else samples).get(scheme, 0.0)
             if scheme == "full":
                 shift = abs(experiment.cases[case]["work"]["step"] - 1.5)
             shift *= 10 / clients if shrinks else 1
-            for seed in seeds:
-                shared = 0.1 * np.random.default_rng([seed, clients]).standard_normal()
-                value = 4.6 - 2 * at / at[-1] + shared
-                value = value + (at > 0) * (shift + noise * (-1.0) ** TURN[scheme](seed))
-                diverged = -1.0
-                if (name, case, sampler) in lost and seed == 0:
-                    value[at > at[3]], diverged = np.nan, float(at[3])
-                run = {"at": [-1, *at], "value": [diverged, *value]}
-                run |= {"metric": ["diverged_at"] + ["loss"] * len(at)}
-                parts.append((run, case, sampler, seed))
-        columns = {key: np.concatenate([run[key] for run, *_ in parts]) for key in parts[0][0]}
-        for place, key in enumerate(("case", "sampler", "seed"), 1):
-            columns[key] = np.repeat([part[place] for part in parts], len(at) + 1)
+            sign = (-1.0) ** (TURN[scheme] * seed // 2 + (scheme == "uniform"))
+            shared = 0.1 * np.random.default_rng([seed, clients]).standard_normal()
+            loss = 4.6 - 2 * at / at[-1] + shared + (at > 0) * (shift + noise * sign)
+            diverged = -1.0
+            if (name, case, sampler) in lost and seed == 0:
+                loss[at > at[3]], diverged = np.nan, float(at[3])
+            run = tidy({"loss": (at, loss), "diverged_at": ([-1], [diverged])})
+            parts.append(run.assign(case=case, sampler=sampler, seed=seed))
         settings = experiment.model_dump(mode="json") | {"seeds": list(seeds)}
-        values[name] = Summary(pd.DataFrame(columns), settings, {})
+        values[name] = Summary(pd.concat(parts, ignore_index=True), settings, {})
     return values
 
 
-def clients_summary():
-    """Choices 2240 and 0 to 39 of 80 clients with log-normal sizes."""
-    parts = []
-    for seed in (2240, *range(40)):
-        sizes = np.random.default_rng(seed).lognormal(8, 1, 80).round()
-        run = pd.DataFrame({"at": np.arange(80), "metric": "samples", "value": sizes})
-        parts.append(run.assign(case="base", sampler="none", seed=seed))
-    rows = pd.concat(parts, ignore_index=True)
-    return Summary(rows, {"seeds": [2240, *range(40)]}, {})
+SIZES = {  # of 80 clients: choices 2240 and 0 to 39
+    seed: np.random.default_rng(seed).lognormal(8, 1, 80).round() for seed in (2240, *range(40))
+}
+
+
+def clients(sizes):
+    rows = pd.concat(
+        tidy({"samples": (np.arange(80), n)}).assign(case="base", sampler="none", seed=seed)
+        for seed, n in sizes.items()
+    )
+    return Summary(rows.reset_index(drop=True), {"seeds": [*sizes]}, {})
 
 
 @pytest.fixture(scope="module")
 def summaries():
-    return training_runs()
+    return training_runs() | {"clients": clients(SIZES)}
 
 
-def verdict(name, summaries):
-    return judge(name, summaries).verdict
-
-
-def judge(name, summaries):
-    return getattr(claims, name)(summaries, PAPER.claims[name], PAPER)
+def verdict(claim, summaries):
+    return judge(PAPER, claim, summaries).verdict
 
 
 @pytest.mark.parametrize(
     "name", [*(f"figure{k}" for k in range(1, 8)), "learning_rate", "importance", "choices"]
 )
 def test_every_figure_is_drawn_from_what_the_least_scale_has(name):
-    behind = PAPER.artefacts[name].experiments
-    summaries = training_runs("quick", seeds=range(2), names=[k for k in behind if k != "clients"])
+    behind = set(PAPER.artefacts[name].experiments) - {"clients"}
+    summaries = training_runs("quick", seeds=range(2), names=behind) | {"clients": clients(SIZES)}
     artefact = draw_function(PAPER, name)(summaries, PAPER)
     assert len(artefact.data)
     assert artefact.alt
@@ -114,10 +104,9 @@ def test_every_figure_is_drawn_from_what_the_least_scale_has(name):
 
 def test_figure1_has_the_paired_difference_of_every_n(summaries):
     data = figures_training.figure1(summaries, PAPER).data
-    assert set(zip(data["case"], data["clients"], strict=True)) == set(
-        product(("equal", "samples"), (10, 20, 40, 80))
-    )
-    for (case, n), part in data.groupby(["case", "clients"]):
+    parts = dict([*data.groupby(["case", "clients"])])
+    assert parts.keys() == set(product(("equal", "samples"), (10, 20, 40, 80)))
+    for (case, n), part in parts.items():
         shift = (EQUAL["md"] - EQUAL["uniform"]) if case == "equal" else -SAMPLES["uniform"]
         np.testing.assert_allclose(part["mean"], shift * 10 / n, atol=0.005)
 
@@ -135,11 +124,11 @@ def test_diverged_runs_are_named_and_end_their_mean():
 def test_orderings_are_reproduced_where_they_hold_and_contradicted_where_reversed(summaries):
     for name in ("c1", "c2", "c4", "c5"):
         assert verdict(name, summaries) == "reproduced"
-    reverse = training_runs(
-        equal={"md": 0.0, "uniform": 0.3, "clustered": 0.3},
-        samples={"md": 0.3, "uniform": 0.0, "clustered": 0.6},
-        names=CLAIMED,
-    )
+    reversed_shifts = {
+        "equal": {"md": 0.0, "uniform": 0.3, "clustered": 0.3},
+        "samples": {"md": 0.3, "uniform": 0.0, "clustered": 0.6},
+    }
+    reverse = training_runs(**reversed_shifts, names=CLAIMED)
     for name in ("c1", "c2", "c4", "c8"):
         assert verdict(name, reverse) == "contradicted"
 
@@ -168,13 +157,11 @@ def test_c3_tells_the_same_losses_from_the_same_distribution(summaries):
 
 def test_populations_with_another_network_do_not_decide():
     reduced = training_runs("reduced", equal={"md": 0.3}, shrinks=False, names=HALF)
-    assert "80 clients" in judge("c1", reduced).ours
+    assert "80 clients" in judge(PAPER, "c1", reduced).ours
     reduced["shakespeare_80"].settings["settings"]["model"]["hidden"] = 8  # as overrides may
-    ours = judge("c1", reduced).ours
-    assert "40 clients" in ours
-    assert "80 clients" not in ours
-    figure = figures_training.figure1(reduced, PAPER)
-    assert any("n = 80" in note for note in figure.notes)
+    ours = judge(PAPER, "c1", reduced).ours
+    assert ("40 clients" in ours, "80 clients" in ours) == (True, False)
+    assert any("n = 80" in note for note in figures_training.figure1(reduced, PAPER).notes)
 
 
 def test_a_figure_says_how_far_its_runs_are_from_the_papers_size():
@@ -189,13 +176,11 @@ def test_a_figure_says_how_far_its_runs_are_from_the_papers_size():
 
 def test_c5_compares_with_the_other_choices(summaries):
     spread = deviations(summaries["clients"])
-    sizes = np.random.default_rng(2240).lognormal(8, 1, 80).round()[:10]
     ours = spread[(spread["seed"] == 2240) & (spread["n"] == 10)]["sd"].item()
+    sizes = SIZES[2240][:10]
     assert ours == pytest.approx(np.std(sizes / sizes.sum()))
-    rows = summaries["clients"].rows
-    even = rows.assign(value=100.0)
-    flat = {"clients": Summary(even, summaries["clients"].settings, {})}
-    assert verdict("c5", flat) == "contradicted"
+    even = clients({seed: np.full(80, 100.0) for seed in SIZES})
+    assert verdict("c5", {"clients": even}) == "contradicted"
 
 
 def test_choices_are_compared_on_common_rounds_and_seeds(summaries):

@@ -1,17 +1,19 @@
 """Courses of runs that are made up, with the settings of the paper's own experiments."""
 
 from functools import cache
-from pathlib import Path
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.papers import judge_function, load_paper
+from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.resolving import resolve_experiments
 
-PAPER = load_paper("harshvardhan2025latency", Path(__file__).parents[3] / "papers")
+from ..shared import PAPERS, judge
+
+PAPER = load_paper("harshvardhan2025latency", PAPERS)
 NAMES = ["case", "sampler", "seed", "at", "metric", "value"]
 
 
@@ -30,18 +32,32 @@ def summary(
     if settings["settings"]["dataset"]["name"] == "quadratic":  # normalised: 4 and 2
         metric, before, at_target = "test_loss", 2 * np.sqrt(500), np.sqrt(500)
     rows = []
-    for name, reached in rounds.items():
-        for seed in seeds:
-            for t in range(length + 1):
-                key = (case, name, seed, t)
-                rows.append((*key, metric, at_target if t >= reached else before))
-                if t:
-                    rows.append((*key, "clients", 1 + t % 2))
-                    rows.append((*key, "reports", 1 + t % 2))
-                    rows.append((*key, "model_bits", (1 + t % 2) * 8 * 1.6e6))
-                    rows.append((*key, "seconds", seconds))
-                    rows.append((*key, "asking_seconds", asking if t == 1 else 0.0))
+    for (name, reached), seed, t in product(rounds.items(), seeds, range(length + 1)):
+        n = 1 + t % 2
+        values = {"clients": n, "reports": n, "model_bits": n * 8 * 1.6e6, "seconds": seconds}
+        values = values | {"asking_seconds": asking if t == 1 else 0.0} if t else {}
+        values[metric] = at_target if t >= reached else before
+        rows += [(case, name, seed, t, *value) for value in values.items()]
     return Summary(pd.DataFrame(rows, columns=NAMES), settings, {"scale": scale})
+
+
+def made(**experiments):
+    """Make runs of several experiments: rounds to the target by case and sampler."""
+    return {
+        name: joined(*(summary(name, rounds, case) for case, rounds in cases.items()))
+        for name, cases in experiments.items()
+    }
+
+
+def overheads(seconds, *cases):
+    """Seconds that each task takes, with a spread over seeds."""
+    rows = [
+        (case, "overhead", seed, 0, name, (1 + 0.01 * seed) * value)
+        for case in cases
+        for name, value in seconds.items()
+        for seed in range(3)
+    ]
+    return Summary(pd.DataFrame(rows, columns=NAMES), {}, {"device": ["a processor"]})
 
 
 def joined(*parts):
@@ -64,9 +80,9 @@ def draws(experiment, rounds, delays="synthetic", problems=3):
     )
 
 
-def judged(name, **summaries):
+def judged(name, **runs):
     """Judge a claim by made-up runs."""
-    return judge_function(PAPER, name)(summaries, PAPER.claims[name], PAPER).verdict
+    return judge(PAPER, name, runs)
 
 
 @cache

@@ -1,16 +1,19 @@
-"""The table of choices that could change verdicts, from made-up courses."""
+"""Choices that could change verdicts, and which orderings are robust, from made-up courses."""
 
-import pandas as pd
 import pytest
 from papers.harshvardhan2025latency.figures_readings import alternatives
 from papers.harshvardhan2025latency.runtimes import PROPOSED
 
-from fedsampling.evidence.summaries import Summary
+from papers.harshvardhan2025latency import figures_sensitivity
 
-from .courses import NAMES, PAPER, draws, joined, summary
+from .courses import PAPER, draws, joined, made, overheads, summary
 
 ROW = {"submodular": 20, "sampling": 22, "random": 30, "flanp": 9}
+MISSES = ROW | {"flanp": 99, "submodular": 99}
 STAGES = {"flanp-first-10": 12, "flanp-first-10-0.1": 11, "flanp-first-2-0.0001": 99}
+OF_MNIST = {"flanp-first-10-0.5": 40, "flanp-first-2-0.1": 9}
+IMAGES = ("dirichlet_mnist", "rotated_mnist", "dirichlet_fashion_mnist", "rotated_fashion_mnist")
+SWEEPS = {"rotation": ("degrees-30", "degrees-60"), "links": ("speed-1", "speed-10")}
 SECONDS = {
     "heterogeneity": 2.0,
     "minnorm": 0.1,
@@ -20,64 +23,33 @@ SECONDS = {
 }
 
 
-def overheads():
-    rows = [
-        (case, "overhead", seed, 0, name, (1 + 0.01 * seed) * value)
-        for case in ("quadratic", "shakespeare")
-        for name, value in SECONDS.items()
-        for seed in range(3)
-    ]
-    return Summary(pd.DataFrame(rows, columns=NAMES), {}, {})
-
-
 @pytest.fixture(scope="module")
 def runs():
-    sweeps = {"rotation": ("degrees-30", "degrees-60"), "links": ("speed-1", "speed-10")}
+    sweeps = {name: dict.fromkeys(SWEEPS[name], dict.fromkeys(PROPOSED, 5)) for name in SWEEPS}
+    for name, cases in SWEEPS.items():
+        sweeps[f"{name}_sampling"] = {case: {"sampling-start": 5} for case in cases}
+    of_model = {
+        f"speed-{speed}": {"submodular": rounds, "sampling-start": rounds}
+        for speed, rounds in ((1, 8), (10, 4))
+    }
     one_misses = joined(
         draws("quadratic_problems", ROW | {"flanp": 99}, problems=2),
-        summary(
-            "quadratic_problems", ROW | {"flanp": 99, "submodular": 99}, "synthetic-p2", seeds=(0,)
-        ),
+        summary("quadratic_problems", MISSES, "synthetic-p2", seeds=(0,)),
     )
-    return {
-        "quadratic": summary("quadratic", {"random": 10}, "synthetic"),
-        "quadratic_variants": summary("quadratic_variants", STAGES, "synthetic"),
-        "quadratic_no_delays": summary("quadratic_no_delays", {"random": 8, "flanp": 99}, "none"),
+    return made(
+        quadratic={"synthetic": {"random": 10}},
+        quadratic_variants={"synthetic": STAGES},
+        quadratic_no_delays={"none": {"random": 8, "flanp": 99}},
+        **{name: {"synthetic": ROW} for name in IMAGES},
+        rotated_mnist_flanp={"synthetic": OF_MNIST},
+        rotated_fashion_mnist_sampling={"synthetic": {"sampling-start": 22}},
+        links_model=of_model,
+        **sweeps,
+    ) | {
         "quadratic_problems": one_misses,
         "quadratic_problems_flanp": draws("quadratic_problems_flanp", {"flanp-first-10": 9}),
         "quadratic_problems_sampling": draws("quadratic_problems_sampling", {"sampling-100": 22}),
-        **{
-            name: summary(name, ROW, "synthetic")
-            for name in (
-                "dirichlet_mnist",
-                "rotated_mnist",
-                "dirichlet_fashion_mnist",
-                "rotated_fashion_mnist",
-            )
-        },
-        "rotated_mnist_flanp": summary(
-            "rotated_mnist_flanp", {"flanp-first-10-0.5": 40, "flanp-first-2-0.1": 9}, "synthetic"
-        ),
-        "rotated_fashion_mnist_sampling": summary(
-            "rotated_fashion_mnist_sampling", {"sampling-start": 22}, "synthetic"
-        ),
-        **{
-            name: joined(*(summary(name, dict.fromkeys(PROPOSED, 5), case) for case in cases))
-            for name, cases in sweeps.items()
-        },
-        **{
-            f"{name}_sampling": joined(
-                *(summary(f"{name}_sampling", {"sampling-start": 5}, case) for case in cases)
-            )
-            for name, cases in sweeps.items()
-        },
-        "links_model": joined(
-            *(
-                summary("links_model", {"submodular": rounds, "sampling-start": rounds}, case)
-                for case, rounds in (("speed-1", 8), ("speed-10", 4))
-            )
-        ),
-        "overhead": overheads(),
+        "overhead": overheads(SECONDS, "quadratic", "shakespeare"),
     }
 
 
@@ -95,12 +67,9 @@ def test_every_claim_has_three_other_choices(table):
 
 
 def test_verdicts_over_open_choices_are_counted(table):
-    assert table.loc[("c1", "stages of FLANP × readings of DelayHetSampling"), "ours"] == (
-        "reproduced in 2 and contradicted in 2"
-    )
-    assert (
-        table.loc[("c3", "stages of FLANP × readings of DelayHetSampling"), "gives"] == "2 verdicts"
-    )
+    both = "stages of FLANP × readings of DelayHetSampling"
+    assert table.loc[("c1", both), "ours"] == "reproduced in 2 and contradicted in 2"
+    assert table.loc[("c3", both), "gives"] == "2 verdicts"
     assert table.loc[("c2", "other stages of FLANP"), "gives"] == "not run"
     assert table.loc[("c5", "readings of DelayHetSampling"), "ours"] == "contradicted in 2"
 
@@ -119,3 +88,44 @@ def test_another_choice_is_judged_by_the_rule(table):
     ]
     assert table.loc[("c22", "its unstated choices"), "ours"].count(" in ") == 3
     assert table.loc[("c20", "FLANP begins with 10 clients"), "ours"].startswith("1.20 times")
+
+
+# Which orderings are robust.
+
+BASE = {"submodular": 5, "sampling": 6, "random": 10, "flanp": 20}
+SHARED = {"synthetic": BASE | {"submodular": 99}, "nycmesh": BASE | {"random": 4}}
+OWN = {"flanp-first-5-0.1": 8, "random-m-5": 12}
+
+
+@pytest.fixture(scope="module")
+def summaries():
+    return made(
+        quadratic=dict.fromkeys(SHARED, BASE),
+        quadratic_sensitivity={f"{name}-step-0.002": row for name, row in SHARED.items()},
+        quadratic_variants=dict.fromkeys(SHARED, OWN),
+    )
+
+
+def test_a_setting_of_all_schemes_has_its_own_random_selection(summaries):
+    table = figures_sensitivity.varied(summaries, PAPER)
+    over_random = table.set_index(["delays", "setting", "scheme"])["over_random"]
+    assert over_random["nycmesh", "learning rate 0.002", "sampling"] == pytest.approx(6 / 4)
+    stages = "FLANP: 5 first clients, stages end at 0.1 of the start"
+    assert over_random["synthetic", stages, "flanp"] == pytest.approx(8 / 10)
+    assert over_random["synthetic", "the paper", "flanp"] == pytest.approx(3.5 / 0.714)
+
+
+def test_orderings_are_counted(summaries):
+    table = figures_sensitivity.varied(summaries, PAPER)
+    orders = figures_sensitivity.orderings(table[table["delays"] == "synthetic"])
+    assert orders["DelayHetSubmodular faster than random in 0 of 1 settings"] == ""
+    exception = "not 5 first clients, stages end at 0.1 of the start"
+    assert orders["FLANP slower than random in 1 of 2 settings"] == exception
+    assert [*orders][-1] == "a proposed sampler is fastest in 3 of 3"
+
+
+def test_what_is_missed_stands_at_the_edge(summaries):
+    artefact = figures_sensitivity.quadratic_sensitivity(summaries, PAPER)
+    hollow = [line for line in artefact.figure.axes[0].lines if line.get_mfc() == "none"]
+    assert sum(len(line.get_xdata()) for line in hollow) == 1
+    assert artefact.notes[0].startswith("synthetic delays: DelayHetSubmodular")

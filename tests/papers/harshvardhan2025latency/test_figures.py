@@ -1,30 +1,39 @@
-"""Figure 1 and the sensitivity of its tail, from delays on the embedded network."""
+"""Figures of delays and of errors in the theory, from small runs of the paper's own experiments."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.simulations.simulation import tidy
-from papers.harshvardhan2025latency import figures_network as page
+from papers.harshvardhan2025latency import figures_network, figures_theory
 
-PAPER = load_paper("harshvardhan2025latency", Path(__file__).parents[3] / "papers")
+from ..shared import simulate
+from .courses import PAPER
+
 VARIED = PAPER.experiments["sensitivity"]["cases"]
 KEPT = ("base", "gain-20", "log_sd-1", "cap-2000", "bandwidth-5e6", "shared-false")
+SMALL = {"clients": 6, "samples": 8, "dimension": 12, "draws": 2, "seeds": 2}
+CASES = {"rotated-cifar10": {"clients": 5, "dimension": 12}, "shakespeare": {"dimension": 9}}
+OVERRIDES = {
+    "assumptions": SMALL | {"cases": {"n1000": {"samples": 200}}},
+    "delays": {"seeds": 3},
+    "enumeration": SMALL,
+    "minnorm": SMALL,
+    "sensitivity": {"seeds": 3, "cases": dict.fromkeys(VARIED.keys() - KEPT)},
+    "distribution": SMALL | {"iterations": [0, 4]},
+    "overhead": {**SMALL, "iterations": [4], "cases": CASES},
+}
 
 
 @pytest.fixture(scope="module")
-def summaries(simulated):
-    left_out = {case: None for case in VARIED if case not in KEPT}
-    seeds = {"seeds": 3}
-    return simulated(PAPER, {"delays": seeds, "sensitivity": seeds | {"cases": left_out}})
+def summaries():
+    return simulate(PAPER, OVERRIDES)
 
 
 def test_figure1_shows_every_round_and_marks_the_paper(summaries):
-    artefact = page.figure1(summaries, PAPER)
+    artefact = figures_network.figure1(summaries, PAPER)
     assert len(artefact.data) == 3 * 10 * 188
     share = 100 * (artefact.data["seconds"] > 1000).mean()
     assert artefact.notes[0].startswith(f"{share:.1f} % of the delays")
@@ -41,17 +50,36 @@ def test_published_delays_are_drawn_and_compared_where_they_are_known(summaries)
     ours = summaries["delays"]
     extra = pd.concat([published, seconds]).assign(case="base", sampler="none", seed=0)
     delays = replace(ours, rows=pd.concat([ours.rows, extra], ignore_index=True))
-    artefact = page.figure1({"delays": delays}, PAPER)
+    artefact = figures_network.figure1({"delays": delays}, PAPER)
     assert (artefact.data["series"] == "comp.txt").sum() == 2
     assert "distance 0.25" in artefact.notes[-1]
     assert "published, comp.txt: 50 %" in artefact.figure.axes[2].get_legend_handles_labels()[1]
 
 
 def test_sensitivity_has_a_row_for_each_case_and_names_the_strongest(summaries):
-    artefact = page.figure1_sensitivity(summaries, PAPER)
+    artefact = figures_network.figure1_sensitivity(summaries, PAPER)
     table = artefact.data.set_index("parameter")
     values = {"base": "", "gain": "20", "log_sd": "1", "cap": "2000"}
     assert dict(table["value"]) == values | {"bandwidth": "5000000.0", "shared": "false"}
     assert table.loc["gain", "share"] > table.loc["base", "share"] > table.loc["log_sd", "share"]
     assert (table["low"] <= table["share"]).all()
     assert "antenna gain 20 dB" in artefact.notes[0]
+
+
+def test_every_point_has_its_numbers_and_its_proof(summaries):
+    artefact = figures_theory.findings(summaries, PAPER)
+    assert len(artefact.data) == len(artefact.notes) == 7
+    assert artefact.notes[6].startswith(f"{artefact.data['the paper'][6]}. A_i has rank n, ")
+    numbers = artefact.data["in numbers"]
+    assert "8,640 triples" in numbers[0]
+    assert "supermodularity of h fails 0 times" in numbers[0]
+    assert "long-tail" in numbers[1]
+    assert "scaled to 0.9" in numbers[5]
+
+
+def test_overheads_stand_beside_the_papers(summaries):
+    table = figures_theory.overheads(summaries, PAPER).data.set_index(["data", "task"])
+    assert len(table) == 27
+    row = table.loc["quadratic", "ApproxOptSampling, trust-constr"]
+    assert row["paper (s)"] == "3131"
+    assert row["ratio"] == pytest.approx(3131 / row["here (s)"])
