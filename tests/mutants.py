@@ -34,7 +34,6 @@ MODULES = (
     "samplers/[!_]*.py",
     "samplers/*/[!_]*.py",
     "theory/[!_]*.py",
-    "evidence/verdicts.py",
     "evidence/statistics.py",
     "evidence/verdicts.py",
 )
