@@ -8,38 +8,16 @@ from small_network import learner
 import fedsampling as fs
 from fedsampling.base.records import Positive
 from fedsampling.base.stopping import Stopped
-from fedsampling.base.streams import Draws
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.learning.training.evaluation import evaluate
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.observing import observations_for
-from fedsampling.samplers.scheme import Setup, View
+from fedsampling.samplers.scheme import Setup
+
+from .rounds import equal, play
 
 SEEDS = [3, 0, 8]
-
-
-class MDAlone(fs.Sampler, name="md_of_one_run"):
-    """m draws by importance."""
-
-    m: Positive
-
-    def select(self, view, rng):
-        return rng.choice(view.n, self.m, p=view.p)
-
-
-class MDStacked(fs.Scheme, name="md_of_a_stack"):
-    """The same, stacked."""
-
-    m: Positive
-
-    def select(self, view, rng):
-        n = len(view.p)
-        generators = rng.generators("clients")
-        return fs.Slots.stack([generator.choice(n, self.m, p=view.p) for generator in generators])
-
-    def weigh(self, slots, view, rng):
-        return np.full(len(slots), 1 / self.m)
 
 
 class ByLossAlone(fs.Sampler, name="by_loss_of_one_run"):
@@ -133,10 +111,20 @@ class FreshStacked(fs.Scheme, name="fresh_of_a_stack"):
         return {"seen": self.seen.copy()}
 
 
-PAIRS = [(MDAlone, MDStacked), (ByLossAlone, ByLossStacked), (FreshAlone, FreshStacked)]
+class Plain(fs.Sampler, name="plain_of_one_run"):
+    """Draws by importance, and says what that cost."""
+
+    m: Positive
+
+    def select(self, view, rng):
+        return rng.choice(view.n, self.m, p=view.p)
+
+    def exchange_bits(self):
+        return 64.0
 
 
-NAMES = {member: member.named for pair in PAIRS for member in pair}
+PAIRS = [(ByLossAlone, ByLossStacked), (FreshAlone, FreshStacked)]
+NAMES = {member: member.named for member in (Plain, *PAIRS[0], *PAIRS[1])}
 
 
 def unlist():
@@ -181,17 +169,17 @@ def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
         pd.testing.assert_frame_equal(expected, table)
 
 
-def test_each_run_is_charged_for_its_exchange(monkeypatch):
-    monkeypatch.setattr(MDAlone, "exchange_bits", lambda self: 64.0)
-    sampler = MDAlone(m=2).prepared(Setup(np.ones(4, int), np.full(4, 0.25), 3))
-    assert sampler.exchange_bits().tolist() == [64.0] * 3
+def test_each_run_has_equal_weights_by_default_and_is_charged_for_its_exchange():
+    setup = equal(4, runs=3)
+    ready = Plain(m=2).prepared(setup)
+    _, omega = play(ready, setup)
+    assert omega.tolist() == [0.5] * 6
+    assert ready.exchange_bits().tolist() == [64.0] * 3
 
 
 def test_a_run_that_diverges_does_not_affect_the_others():
     """NumPy refuses probabilities that are not finite; that run is lost, not the job."""
-    trainer = learner(LocalWork(steps=2, batch=2, step=0.1))
-    sampler = ByLossAlone(m=2).prepared(Setup(trainer.n_samples, trainer.p, 2))
+    setup = equal(5, runs=2)
     losses = np.array([np.ones(5), np.full(5, np.nan)])
-    view = View(trainer.n_samples, trainer.p, 0, 2, {"losses": losses})
-    slots = sampler.select(view, Draws(np.array([0, 1]), 0))
+    slots, _ = play(ByLossAlone(m=2).prepared(setup), setup, observed={"losses": losses})
     assert np.bincount(slots.run).tolist() == [2, 5]
