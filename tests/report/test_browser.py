@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_results import Results, add_crossmatrix
 from PIL import Image
 
 from fedsampling.samplers.clustered import allocate_by_size
@@ -25,6 +24,7 @@ PAGES = (
     "about.html",
     "data.html",
     "explorer.html",
+    "schemes.html",
     "first2022paper.html",
     "second2025paper.html",
 )
@@ -172,15 +172,6 @@ def _seen(page, script, folder, *options):
     pytest.fail(f"the page reports nothing: {browser.stdout[-500:]}")
 
 
-@pytest.fixture(scope="module")
-def schemes(drawn, tmp_path_factory):
-    """Return the page of all samplers, with the cross matrix."""
-    root = tmp_path_factory.mktemp("schemes")
-    shutil.copytree(drawn, root, dirs_exist_ok=True)
-    add_crossmatrix(root)
-    return (Results(root).build() / "schemes.html").read_text(encoding="utf-8")
-
-
 def test_claims_are_filtered(report, tmp_path):
     script = """
       const shown = () => [...document.querySelectorAll("[data-item]")]
@@ -237,7 +228,7 @@ def test_a_link_opens_a_card_whose_settings_are_dots(report, tmp_path):
     assert "reproduced, 7.40 [7.10, 7.70]" in dots[0]
 
 
-def test_the_chooser_answers_by_the_situation(schemes, tmp_path):
+def test_the_chooser_answers_by_the_situation(report, tmp_path):
     script = """
       const look = () =>
         [...document.querySelectorAll("#chooser li")].map(line => line.textContent);
@@ -248,27 +239,28 @@ def test_the_chooser_answers_by_the_situation(schemes, tmp_path):
       }
       report([...seen, location.hash]);
     """
-    usual, delays_known, unbiased, address = _seen(schemes, script, tmp_path)
+    usual, delays_known, unbiased, address = _seen(report / "schemes.html", script, tmp_path)
     assert usual[0].startswith("MD sampling: nothing is reliably better here")
     assert delays_known[0] == "TiFL (3 datasets of 3 families, 5 worlds)."
     assert delays_known[1].startswith("Speed-up over MD: TiFL 1.50 [")
     assert unbiased == usual
     assert address == "#choose=&delays=yes&unbiased=yes"
     linked = f"<script>history.replaceState(null, '', '{address}')</script><nav"
-    assert _seen(schemes.replace("<nav", linked, 1), script, tmp_path)[0] == unbiased
+    text = (report / "schemes.html").read_text(encoding="utf-8").replace("<nav", linked, 1)
+    assert _seen(text, script, tmp_path)[0] == unbiased
 
 
-def test_a_search_unfolds_the_table_of_samplers(schemes, tmp_path):
+def test_a_search_unfolds_the_table_of_samplers(report, tmp_path):
     script = """
       const block = document.querySelector("[data-folded]"), folded = block.matches(".folded");
       enter(block.querySelector("input[type=search]"), "fedscale oort");
       const rows = [...block.querySelectorAll("[data-item]:not([hidden])")].map(row => row.id);
       report([folded, block.matches(".folded"), rows]);
     """
-    assert _seen(schemes, script, tmp_path) == [True, False, ["oort-fedscale"]]
+    assert _seen(report / "schemes.html", script, tmp_path) == [True, False, ["oort-fedscale"]]
 
 
-def test_the_widget_agrees_with_the_python_functions(schemes, tmp_path):
+def test_the_widget_agrees_with_the_python_functions(report, tmp_path):
     rng = np.random.default_rng(0)
     cases = [(rng.integers(1, 900, 7), rng.permutation(7) + 1.0, m) for m in (1, 3, 7)]
     plain = json.dumps([(n.tolist(), delays.tolist(), m) for n, delays, m in cases])
@@ -276,7 +268,7 @@ def test_the_widget_agrees_with_the_python_functions(schemes, tmp_path):
       const rows = widget.querySelectorAll("tbody tr").length;
       report([rows, {plain}.map(([samples, delays, m]) => compute(samples, delays, m))]);
     """
-    rows, computed = _seen(schemes, script, tmp_path)
+    rows, computed = _seen(report / "schemes.html", script, tmp_path)
     assert rows == 5
     for (n_samples, delays, m), samplers in zip(cases, computed, strict=True):
         p = n_samples / n_samples.sum()
@@ -300,7 +292,7 @@ def test_the_widget_agrees_with_the_python_functions(schemes, tmp_path):
         assert samplers["flanp"]["seconds"] == m
 
 
-def test_a_sampler_shows_its_clients_one_by_one(schemes, tmp_path):
+def test_a_sampler_shows_its_clients_one_by_one(report, tmp_path):
     script = """
       const page = document.getElementById("each-client");
       const texts = parts => [...parts].map(part => part.textContent);
@@ -309,7 +301,7 @@ def test_a_sampler_shows_its_clients_one_by_one(schemes, tmp_path):
         texts(page.querySelectorAll(".reading span")),
         texts(page.querySelectorAll("tbody tr")[1].cells)]);
     """
-    hidden, bars, reading, row = _seen(schemes, script, tmp_path)
+    hidden, bars, reading, row = _seen(report / "schemes.html", script, tmp_path)
     assert not hidden
     assert bars == 5  # three accuracies; participation of the two that were available
     assert "30.0 % of the clients never take part" in reading[0]

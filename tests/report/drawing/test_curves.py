@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.report.drawing.curves import divergences, learning_curves, only, overlay, rolling
+from fedsampling.report.drawing.curves import (
+    Panel,
+    divergences,
+    learning_curves,
+    learning_grid,
+    only,
+    overlay,
+    rolling,
+)
 from fedsampling.report.drawing.style import Line, legend_below, panels, style
 
 LINES = {"md": Line("MD", "red"), "other": Line("Other", "blue", variant=True)}
@@ -158,3 +166,21 @@ def test_curves_of_another_run_are_dotted_where_they_differ_and_the_panels_show_
 def test_a_figure_has_nothing_to_overlay_on_itself():
     figure, _ = drawn({"md": [[3.0, 2.0, 1.0, 1.0]]})
     assert not overlay(figure, figure)
+
+
+def test_a_case_without_curves_says_so():
+    runs = summary(md=[[3.0, 2.0], [3.0, 1.0]]).curves.assign(case="other")
+    _, (axes,) = learning_grid([Panel(runs, LINES)], 1, width=3, height=3)
+    assert [text.get_text() for text in axes.texts] == ["not run at this scale"]
+
+
+def test_a_difference_shows_zero_and_its_whole_band():
+    curves = summary(md=4 * [[5.0, 4.9, 4.8, 4.7, 4.6]]).curves
+    curves = curves.assign(low=curves["mean"] - 30, high=curves["mean"] + 30)
+    cut, full = (
+        learning_grid([Panel(curves, LINES, zero=zero)], 1, width=3, height=3)[1][0].get_ylim()
+        for zero in (False, True)
+    )
+    assert cut[1] - cut[0] < 10
+    assert full[0] < -25
+    assert full[1] > 34
