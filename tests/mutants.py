@@ -64,7 +64,6 @@ TESTS = {
     "theory/heterogeneity": ("theory/test_heterogeneity.py", "samplers/test_latency.py"),
     "theory/weights": (
         "theory/test_weights.py",
-        "theory/test_improvement.py",
         "papers/fraboni2022general/test_theory.py",
     ),
 }

@@ -28,7 +28,8 @@ class Runs:
 
     def __init__(self, root):
         self.store, self.out = root / "store", root / "summary.parquet"
-        self.manifest = root / "block-0.json"
+        self.manifest = root / "base" / "md" / "block-0.json"
+        self.manifest.parent.mkdir(parents=True)
         self.paths = {s: store.save(self.store, run_table(s), metadata(s)) for s in SEEDS}
         self.seeds = {path.stem.partition("-")[0]: seed for seed, path in self.paths.items()}
         runs = [

@@ -58,7 +58,7 @@ def test_the_summary_says_if_no_claim_is_contradicted():
     assert main_outcomes([paper()]) == ()
     first, sentence = summary([paper(claim("reproduced"), claim("inconclusive"))])[:2]
     assert first.endswith("; we tested all.")
-    assert sentence.endswith("(2), 1 holds, none is contradicted and 1 is undecided.")
+    assert "none is contradicted" in sentence
 
 
 def test_the_last_sentence_says_when_rules_were_written():

