@@ -11,48 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from test_pages import PAGES as PLAIN_PAGES
 
 from fedsampling.samplers.clustered import allocate_by_size
 from fedsampling.samplers.optimal import probabilities
 from fedsampling.theory.weights import statistics
 
 CHROMIUM = shutil.which("chromium")
-PAGES = (
-    "index.html",
-    "claims.html",
-    "figures.html",
-    "about.html",
-    "data.html",
-    "explorer.html",
-    "schemes.html",
-    "first2022paper.html",
-    "second2025paper.html",
-)
+PAGES = (*PLAIN_PAGES, "explorer.html", "schemes.html")
 WIDTHS = (400, 1400)
-# Runs inside a copy of a page and sends its measures to the page around it.
-PROBE = """<script>addEventListener("load", async () => {
-  for (const image of document.images) {
-    image.loading = "eager";
-    await image.decode().catch(() => {});
-  }
-  parent.postMessage({
-    page: location.pathname.split("/").pop(),
-    width: innerWidth,
-    content: document.documentElement.scrollWidth,
-    images: [...document.images].map(image => image.naturalWidth),
-    links: [...document.querySelectorAll("nav a")].filter(a => a.offsetWidth).map(a => a.className),
-  }, "*");
-});</script></body>"""
-# A narrow window cannot be had from a headless browser, but a narrow frame can.
-FRAMES = """<!doctype html><body><pre></pre><script>
-const messages = [];
-addEventListener("message", event => {
-  messages.push(event.data);
-  document.querySelector("pre").textContent = JSON.stringify(messages);
-});
-console.error("console is heard");
-</script>%s</body>"""
-
 AXE = Path(__file__).parents[2] / "build" / "axe" / "package" / "axe.min.js"
 SCHEMES = {"dark": 0, "light": 1}  # Chromium's numbers
 
@@ -69,6 +36,8 @@ def _chromium(profile, *options):
             "--no-first-run",
             *(f"--disable-{feature}" for feature in quiet),
             f"--user-data-dir={profile}",
+            "--enable-logging=stderr",
+            "--v=0",
             *options,
         ],
         capture_output=True,
@@ -76,68 +45,6 @@ def _chromium(profile, *options):
         timeout=180,
         check=True,
     )
-
-
-@pytest.fixture(scope="module")
-def seen(report, tmp_path_factory):
-    """Open every page at every width, once: the measures of each, and the console's lines."""
-    folder = tmp_path_factory.mktemp("browser")
-    shutil.copytree(report, folder / "copy")
-    (folder / "copy" / "wide.html").write_text(f'<div style="width: 2000px">wide</div>{PROBE}')
-    for name in PAGES:
-        page = folder / "copy" / name
-        page.write_text(page.read_text(encoding="utf-8").replace("</body>", PROBE))
-    frames = "".join(
-        f'<iframe src="{name}" width="{width}" height="900" style="border: 0"></iframe>'
-        for name in (*PAGES, "wide.html")
-        for width in WIDTHS
-    )
-    (folder / "copy" / "frames.html").write_text(FRAMES % frames)
-    # Images are decoded in real time: on a busy machine the virtual time may pass before they are.
-    for budget in (5_000, 20_000, 80_000):
-        browser = _chromium(
-            folder / f"profile-{budget}",
-            "--enable-logging=stderr",
-            "--v=0",
-            f"--virtual-time-budget={budget}",
-            "--dump-dom",
-            (folder / "copy" / "frames.html").as_uri(),
-        )
-        text = re.search(r"<pre>(.*?)</pre>", browser.stdout)
-        pages = json.loads(text[1]) if text and text[1] else []
-        if len(pages) == len(WIDTHS) * (len(PAGES) + 1):
-            break
-    return {
-        "pages": {(page["page"], page["width"]): page for page in pages},
-        "console": [line for line in browser.stderr.splitlines() if "CONSOLE" in line],
-    }
-
-
-def test_console_stays_silent(seen):
-    assert ["console is heard" in line for line in seen["console"]] == [True]
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", PAGES)
-def test_page_never_scrolls_sideways(seen, name, width):
-    assert seen["pages"]["wide.html", width]["content"] > width  # it would be noticed
-    assert seen["pages"][name, width]["content"] <= width
-
-
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [("figures.html", 2), ("first2022paper.html", 1), ("second2025paper.html", 1)],
-)
-def test_every_image_is_shown(seen, name, count):
-    images = seen["pages"][name, 1400]["images"]
-    assert len(images) == count
-    assert all(width > 0 for width in images)
-
-
-def test_a_narrow_window_has_one_link_to_all_figures_and_tables(seen):
-    narrow, wide = (seen["pages"]["first2022paper.html", width]["links"] for width in WIDTHS)
-    assert ("narrow" in narrow, "each" in narrow) == (True, False)
-    assert ("narrow" in wide, "each" in wide) == (False, True)
 
 
 # Reports the result of a test's script, which runs when the page is loaded, or its error.
@@ -157,19 +64,85 @@ addEventListener("load", async () => {%s});
 </script>"""
 
 
-def _seen(page, script, folder, *options):
-    """Return what a script reports that is added to a page, which is its file or its text."""
+def _seen(page, script, folder, *options, silent=True):
+    """Return what a script reports that is added to a page, which is its file or its text.
+
+    With `silent`, nobody may write to the console.
+    """
     text = page if isinstance(page, str) else page.read_text(encoding="utf-8")
     text = text.replace("<script>", f"{REPORT.replace('%s', script)}<script>", 1)
     (folder / "page.html").write_text(text, encoding="utf-8")
     address = (folder / "page.html").as_uri()
-    # On a busy machine the browser may stop before the script is through.
-    for attempt in range(2):
-        options = ("--virtual-time-budget=20000", *options, "--dump-dom", address)
-        browser = _chromium(folder / f"profile-{attempt}", *options)
+    # On a busy machine virtual time may pass before images are decoded and the script is through.
+    for budget in (20_000, 80_000):
+        options = (f"--virtual-time-budget={budget}", *options, "--dump-dom", address)
+        browser = _chromium(folder / f"profile-{budget}", *options)
         if result := re.search(r'<pre id="seen">(.*?)</pre>', browser.stdout):
+            console = [line for line in browser.stderr.splitlines() if "CONSOLE" in line]
+            assert not (silent and console)
             return json.loads(html.unescape(result[1]))
     pytest.fail(f"the page reports nothing: {browser.stdout[-500:]}")
+
+
+@pytest.fixture(scope="module")
+def measured(report, tmp_path_factory):
+    """Measure every page at every width, in frames: a headless window cannot be narrow."""
+    folder = tmp_path_factory.mktemp("browser") / "copy"
+    shutil.copytree(report, folder)
+    texts = {name: (report / name).read_text(encoding="utf-8") for name in PAGES}
+    texts["wide.html"] = '<div style="width: 2000px">wide</div>'
+    shown = list(product(texts, WIDTHS))
+    frames = "".join(
+        f'<iframe width="{width}" height="900" srcdoc="{html.escape(texts[name])}"></iframe>'
+        for name, width in shown
+    )
+    script = """
+      const pages = [];
+      for (const {contentDocument: page} of document.querySelectorAll("iframe")) {
+        for (const image of page.images) {
+          image.loading = "eager";
+          await image.decode().catch(() => {});
+        }
+        const links = [...page.querySelectorAll("nav a")].filter(a => a.offsetWidth);
+        pages.push({
+          content: page.documentElement.scrollWidth,
+          images: [...page.images].map(image => image.naturalWidth),
+          links: links.map(a => a.className),
+        });
+      }
+      report(pages);
+    """
+    page = f"<!doctype html><body>{frames}<script></script></body>"
+    return dict(zip(shown, _seen(page, script, folder), strict=True))
+
+
+def test_a_message_on_the_console_fails_these_tests(report, tmp_path):
+    script = 'console.error("console is heard"); report([]);'
+    with pytest.raises(AssertionError, match="console is heard"):
+        _seen(report / "about.html", script, tmp_path)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_page_never_scrolls_sideways(measured, name, width):
+    assert measured["wide.html", width]["content"] > width  # it would be noticed
+    assert measured[name, width]["content"] <= width
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("figures.html", 4), ("first2022paper.html", 1), ("second2025paper.html", 1)],
+)
+def test_every_image_is_shown(measured, name, count):
+    images = measured[name, 1400]["images"]
+    assert len(images) == count
+    assert all(width > 0 for width in images)
+
+
+def test_a_narrow_window_has_one_link_to_all_figures_and_tables(measured):
+    narrow, wide = (measured["first2022paper.html", width]["links"] for width in WIDTHS)
+    assert ("narrow" in narrow, "each" in narrow) == (True, False)
+    assert ("narrow" in wide, "each" in wide) == (False, True)
 
 
 def test_claims_are_filtered(report, tmp_path):
@@ -401,17 +374,17 @@ def test_a_checkbox_hides_the_printed_numbers_of_a_figure(report, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("page", "items", "fields"), [("claims.html", 7, 5), ("second2025paper.html", 1, 2)]
+    ("name", "items", "fields"), [("claims.html", 7, 5), ("second2025paper.html", 1, 2)]
 )
 def test_without_the_script_everything_is_shown_and_no_field_needs_it(
-    report, tmp_path, page, items, fields
+    report, tmp_path, name, items, fields
 ):
     script = """
       const page = document.querySelector("iframe").contentDocument;
       const shown = [...page.querySelectorAll("[data-item]")].filter(item => item.offsetParent);
       report([shown.length, page.querySelectorAll("select, input").length]);
     """
-    text, style = ((report / name).read_text(encoding="utf-8") for name in (page, "style.css"))
+    text, style = ((report / file).read_text(encoding="utf-8") for file in (name, "style.css"))
     text = html.escape(text.replace("</head>", f"<style>{style}</style></head>"))
     # A frame that may not run scripts tells the page around it what it shows.
     for allowed, count in {
@@ -438,8 +411,8 @@ def test_page_is_accessible(report, tmp_path, name, scheme):
     rules = AXE.read_text(encoding="utf-8").replace("</script", "<\\/script")
     text = (report / name).read_text(encoding="utf-8")
     text = text.replace("</body>", f"<script>{rules}</script></body>")
-    options = (f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",)
-    dark, violations = _seen(text, script, tmp_path, *options, "--virtual-time-budget=30000")
+    option = f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}"
+    dark, violations = _seen(text, script, tmp_path, option, silent=False)
     assert dark == (scheme == "dark")
     assert violations == []
 

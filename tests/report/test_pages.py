@@ -13,14 +13,9 @@ from fedsampling.report.drawing.saving import slug
 from fedsampling.report.overview import GLYPHS
 from fedsampling.report.pages import GRADE_CLASSES
 
-PAGES = (
-    "index.html",
-    "claims.html",
-    "figures.html",
-    "about.html",
-    "data.html",
-    "first2022paper.html",
-    "second2025paper.html",
+PAGES = tuple(
+    f"{name}.html"
+    for name in ("index", "claims", "figures", "about", "data", "first2022paper", "second2025paper")
 )
 
 
@@ -138,7 +133,7 @@ def test_each_verdict_has_a_word_a_glyph_and_the_class_of_its_grade(report):
         (
             "c1",
             [
-                'after seeing results, <time datetime="2026-11-22">',
+                '<time datetime="2026-11-22">',  # the date of its rule
                 "<dt>Accepted</dt><dd>dB: from 22.1 to 24.1, for the gap",
                 "<dt>Rule</dt><dd>Reproduced if it does. ",
                 ">fedsampling judge first2022paper</code>",
@@ -148,17 +143,18 @@ def test_each_verdict_has_a_word_a_glyph_and_the_class_of_its_grade(report):
                 ": reproduced. fedsampling, version 0.1.0, commit " + "ef" * 20,
                 "runs finished on 2026-11-21; first2022paper.html#claim-c1.",
             ],
-            [],
+            "@misc{fedsampling:first2022paper:c2,",
         ),
-        ("c3", [], ["<svg"]),  # it has no interval
-        ("c5", [], ["@misc", "#figure9"]),  # not run, and its artefact is not drawn
-        ("c6", ["2 of 4 experiments", ": partly supports (smaller runs). fedsampling"], []),
+        ("c3", [], "<svg"),  # it has no interval
+        ("c5", [], "@misc"),  # not run
+        ("c5", [], "#figure9"),  # its artefact is not drawn
+        ("c6", ["2 of 4 experiments", ": partly supports (smaller runs). fedsampling"], "<svg"),
     ],
 )
 def test_a_card_shows_rule_interval_coverage_and_citation(report, claim, expected, missing):
     card = _card((report / "first2022paper.html").read_text(), claim)
     assert [text for text in expected if text not in card] == []
-    assert [text for text in missing if text in card] == []
+    assert missing not in card
 
 
 def test_the_authors_answer_stands_on_its_card(results):

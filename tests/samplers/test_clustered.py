@@ -231,14 +231,6 @@ def test_dissimilarities_agree_with_scipy(updates, measure):
         np.testing.assert_allclose(squared, one_by_one(updates, "l2") ** 2, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_pairs_of_some_clients_are_rows_of_all_pairs(updates, measure):
-    rows = np.array([7, 0, 3])
-    np.testing.assert_allclose(
-        pairs(updates, measure, rows), pairs(updates, measure)[rows], rtol=1e-12, atol=1e-9
-    )
-
-
 def test_equal_single_precision_updates_have_angle_zero(updates):
     """In single precision the angle of a product would be up to 1e-3."""
     doubled = np.concatenate([updates, 3 * updates])

@@ -10,7 +10,6 @@ from papers.rizk2022importance.simulations import successive_inclusion
 
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.importance import (
-    agent_scores,
     capped,
     data_variability,
     hartley_rao,
@@ -177,21 +176,8 @@ class TestProbabilities:
             expected = 6 / (self.E[k] * self.B[k] * self.N**2) * total
             assert result[k] == pytest.approx(expected)
 
-    def test_scores_normalise_to_equation_48(self):
-        sigma2, gradient = np.array([0.1, 0.5, 2.0, 0.0]), self.gradients.mean(1)
-        squared = (gradient**2).sum(1)
-        expected = np.sqrt(sigma2 + (3 + 6 / (self.E * self.B)) * squared)
-        result = in_proportion(agent_scores(sigma2, gradient, self.E, self.B))
-        assert result == pytest.approx(expected / expected.sum())
-
 
 class TestReassign:
-    def test_is_equation_53(self):
-        p = np.array([0.1, 0.2, 0.3, 0.4])
-        batch, norms = np.array([0, 2]), np.array([3.0, 1.0])
-        expected = norms / norms.sum() * (1 - (0.2 + 0.4))
-        assert reassign(p[batch], norms) == pytest.approx(expected)
-
     @given(st.lists(st.tuples(st.floats(1e-9, 1), st.floats(0, 1e6)), min_size=1, max_size=9))
     @example([(0.3, 5e-324), (0.7, 5e-324)])
     def test_the_probability_of_the_sampled_units_is_preserved(self, pairs):

@@ -22,7 +22,7 @@ def data():
 
 
 MODEL = linear_regression(0.1)
-E, B = np.ones(K, np.int64), np.array([3, 2, 1, 4, 7])
+E, B = np.array([1, 2, 1, 3, 2]), np.array([3, 2, 1, 4, 7])
 
 
 class OneUniform:
@@ -106,8 +106,8 @@ def test_agents_of_the_optimal_rule_are_included_in_proportion_to_equation_48(da
         rows = slice(data.start[k], data.start[k + 1])
         x, y = data.x[rows], data.y[rows]
         g = 2 * (x @ w - y)[:, None] * x + 2 * MODEL.rho * w
-        sigma2 = 6 / B[k] * np.linalg.norm(g, axis=1).mean() ** 2
-        expected.append(np.sqrt(sigma2 + (3 + 6 / B[k]) * (g.mean(0) ** 2).sum()))
+        sigma2 = 6 / (E[k] * B[k]) * np.linalg.norm(g, axis=1).mean() ** 2
+        expected.append(np.sqrt(sigma2 + (3 + 6 / (E[k] * B[k])) * (g.mean(0) ** 2).sum()))
     sampler, _ = at_model(data, "optimal", 1, w)
     assert sampler.state()["p_agents"][0] == pytest.approx(np.array(expected) / sum(expected))
 

@@ -13,7 +13,6 @@ from fedsampling.samplers.oort import (
     admitted,
     pool,
     preferred_duration,
-    scaled,
     slowed,
     statistical_utility,
     system_utility,
@@ -106,15 +105,6 @@ def test_the_pacer_relaxes_when_utility_falls_and_only_then():
 
 
 # Oort as in FedScale: scores, pool and pacer, compared with an independent computation.
-
-
-def test_rewards_are_scaled_by_the_range_of_all_clients():
-    rewards = [3.0, 10.0, 5.0, 8.0, 1.0, 2.0, 4.0, 6.0, 7.0, 40.0]
-    floor = 0.999 * 1.0
-    result = scaled(np.array([3.0, 40.0]), np.array(rewards), 0.9)  # ⌊10 × 0.9⌋ = 9: no ceiling
-    np.testing.assert_allclose(result, [(3 - floor) / (40 - floor), 1])
-    half = scaled(np.array([40.0]), np.array(rewards), 0.5)  # the sixth of ten: 6
-    assert half[0] == pytest.approx((6 - floor) / (40 - floor))
 
 
 def test_slow_clients_are_penalised_beyond_a_percentile():
