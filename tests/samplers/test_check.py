@@ -214,11 +214,7 @@ def test_a_sampler_that_rejects_all_populations_is_an_error_with_reasons():
 def test_settings_can_be_written_as_words_of_a_command():
     sampler = scheme("md", m=4, duplicates="once")
     assert from_words("md", ["m=4", "duplicates=once"]) == sampler
-    for name, words, message in (
-        ("md", ["m=0"], "^m: 0 is out of range"),
-        ("md", [], "^m: missing; add m=… to the command$"),
-        ("md", ["m=4", "once"], "once: not a setting"),
-        ("unifrom", ["m=2"], "did you mean 'uniform'"),
-    ):
-        with pytest.raises(InputError, match=message):
-            from_words(name, words)
+    with pytest.raises(InputError, match=r"^m: missing; add m=… to the command$"):
+        from_words("md", [])
+    with pytest.raises(InputError, match="did you mean 'uniform'"):
+        from_words("unifrom", ["m=2"])

@@ -446,24 +446,20 @@ PLAIN = {
 }
 
 
-def test_plain_data_survive_packing(tmp_path):
-    np.savez(tmp_path / "kept.npz", allow_pickle=False, **pack(PLAIN, "mine"))
+def test_plain_data_and_arrays_survive_packing(tmp_path):
+    arrays = {"x": np.arange(6).reshape(2, 3), "few": [np.zeros((0, 4), np.float32), None]}
+    np.savez(tmp_path / "kept.npz", allow_pickle=False, **pack(PLAIN | arrays, "mine"))
     with np.load(tmp_path / "kept.npz", allow_pickle=False) as file:
         unpacked = unpack({name: file[name] for name in file.files})
+    np.testing.assert_array_equal(unpacked.pop("x"), arrays["x"])
+    few = unpacked.pop("few")[0]
+    assert (few.shape, few.dtype) == ((0, 4), np.float32)
     assert unpacked == PLAIN
     assert [type(unpacked[name]) for name in PLAIN] == [type(value) for value in PLAIN.values()]
     assert unpacked["last"].maxlen == 2
 
 
-def test_arrays_survive_packing():
-    arrays = {"x": np.arange(6).reshape(2, 3), "few": [np.zeros((0, 4), np.float32), None]}
-    unpacked = unpack(pack(arrays, "mine"))
-    np.testing.assert_array_equal(unpacked["x"], arrays["x"])
-    assert (unpacked["few"][0].shape, unpacked["few"][0].dtype) == ((0, 4), np.float32)
-
-
 def test_an_attribute_that_cannot_be_stored_is_an_error_that_names_it():
-    with pytest.raises(
-        InputError, match=r"sampler mine: self\.rng holds a value of type Generator"
-    ):
+    line = r"sampler mine: self\.rng holds a value of type Generator"
+    with pytest.raises(InputError, match=line):
         pack({"rng": np.random.default_rng(0)}, "mine")
