@@ -122,13 +122,11 @@ def test_verdict_of_parts(parts, rule, expected):
 
 
 def test_reason_names_the_parts_unless_it_is_given():
-    parts = {"n = 10": "holds", "n = 20": "open"}
-    assert verdict(parts, "", {}).reason == "It holds for n = 10; undecided for n = 20."
-    reasons = {"partly reproduced": "Only the small one."}
-    assert verdict(parts, "", reasons).reason == "Only the small one."
     parts = {"a": "open", "b": "fails", "c": "holds", "d": "fails"}
     reason = verdict(parts, "", {}).reason
     assert reason == "It holds for c; the opposite holds for b and d; undecided for a."
+    given = {"contradicted": "It is the other way round."}
+    assert verdict(parts, "", given).reason == given["contradicted"]
 
 
 def test_a_finding_keeps_its_numbers():
@@ -177,17 +175,12 @@ def test_smaller_runs_are_preliminary_and_have_words_of_their_own(verdict):
     assert result.reason == "Preliminary (reduced scale). Because."
 
 
-def test_runs_that_are_no_evidence_give_no_verdict():
-    result = graded(
-        Finding("reproduced", "5 dB", "Because."),
-        RunEvidence("quick", ("quick scale", "embedded data")),
-    )
+def test_runs_that_are_no_evidence_or_of_other_cases_than_the_rule_asks_for_give_no_verdict():
+    quick = RunEvidence("quick", ("quick scale", "embedded data"))
+    result = graded(Finding("reproduced", "5 dB", "Because."), quick)
     assert (result.verdict, result.grade) == ("not run", "not run")
     reason = "These runs are not evidence: quick scale and embedded data. Trial of the rule: "
     assert result.reason == f"{reason}reproduced."
-
-
-def test_runs_of_other_cases_than_the_rule_asks_for_are_no_evidence():
     result = graded(verdict({}, "–", {}), SMALLER)
     assert (result.verdict, result.grade) == ("not run", "not run")
     assert result.reason == "There is nothing to compare."
