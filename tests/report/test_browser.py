@@ -75,8 +75,8 @@ def _seen(page, script, folder, *options, silent=True):
     address = (folder / "page.html").as_uri()
     # On a busy machine virtual time may pass before images are decoded and the script is through.
     for budget in (20_000, 80_000):
-        options = (f"--virtual-time-budget={budget}", *options, "--dump-dom", address)
-        browser = _chromium(folder / f"profile-{budget}", *options)
+        dump = (f"--virtual-time-budget={budget}", "--dump-dom", address)
+        browser = _chromium(folder / f"profile-{budget}", *options, *dump)
         if result := re.search(r'<pre id="seen">(.*?)</pre>', browser.stdout):
             console = [line for line in browser.stderr.splitlines() if "CONSOLE" in line]
             assert not (silent and console)
