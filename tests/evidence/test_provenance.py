@@ -1,8 +1,15 @@
-"""What the runs behind a claim can say: by scale, data, seeds, and what they cover."""
+"""What the runs behind a claim can say, and when a recomputed run agrees with the stored one."""
 
+import numpy as np
 import pandas as pd
+import pytest
 
-from fedsampling.evidence.provenance import assess_runs
+from fedsampling.evidence.provenance import (
+    Recomputed,
+    assess_runs,
+    compare_tables,
+    recheck_sentence,
+)
 from fedsampling.evidence.summaries import Summary
 
 OFFICIAL = {"scale": "reduced", "data": "official"}
@@ -48,9 +55,7 @@ def test_neither_quick_scale_nor_stand_ins_indicate_anything():
 
 def test_an_unverified_copy_withholds_the_verdict_at_any_scale_but_not_preliminary_evidence():
     runs = {"small": _summary({"equal": 30, "samples": 30}, "paper", unverified=True)}
-    result = assess_runs(
-        runs, {"small": WHOLE["small"]}, (), {"scale": "paper", "data": "official"}
-    )
+    result = assess_runs(runs, {"small": WHOLE["small"]}, (), OFFICIAL | {"scale": "paper"})
     assert result.obstacles == ("unverified copy",)
     assert result.preliminary
     assert result.covers == ""
@@ -65,3 +70,53 @@ def test_only_the_cases_that_a_claim_rests_on_are_counted():
 def test_what_a_claim_computes_itself_stands_but_at_quick_scale():
     assert assess_runs({}, {}, (), OFFICIAL).obstacles == ()
     assert assess_runs({}, {}, (), {"scale": "quick", "data": "none"}).obstacles == ("quick scale",)
+
+
+# When a recomputed run agrees with the stored one.
+
+
+def table(loss, accuracy):
+    metrics = ["loss", "accuracy", "accuracy"]
+    return pd.DataFrame({"at": 1, "metric": metrics, "value": [loss, 0.9, accuracy]})
+
+
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "outcome"),
+    [
+        (2.0 + 1e-7, 0.8, "within tolerance"),
+        (2.0 + 1e-5, 0.8, "differs"),
+        (2.0, 0.8 + 3 / 1819, "within tolerance"),  # three test samples
+        (2.0, 0.81, "differs"),
+        (np.nan, 0.8, "differs"),
+    ],
+)
+def test_losses_agree_up_to_rounding_and_accuracies_up_to_single_test_samples(
+    loss, accuracy, outcome
+):
+    assert compare_tables(table(loss, accuracy), table(2.0, 0.8))[0] == outcome
+
+
+def test_other_rows_never_agree():
+    assert compare_tables(table(2.0, 0.8)[:2], table(2.0, 0.8)) == ("differs", -1.0, None)
+
+
+def test_the_first_round_that_differs_is_reported():
+    stored = pd.DataFrame({"at": range(5), "metric": "seconds", "value": 1.0})
+    recomputed = stored.assign(value=[1.0, 1.0, 1.0, 2.0, 1.0])
+    assert compare_tables(recomputed, stored) == ("differs", 1.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "words"),
+    [
+        (["equal", "equal"], "2 of 2 agree (all in all stored digits)"),
+        (["equal", "differs"], "1 of 2 agree (all in all stored digits)"),
+        (
+            ["equal", "within tolerance", "rounding"],
+            "3 of 3 agree (1 in all stored digits, 1 until rounding errors grew)",
+        ),
+    ],
+)
+def test_the_summary_counts_runs_that_rounding_changed_apart(outcomes, words):
+    runs = [Recomputed("paper/job", 0, "", outcome, 0.0) for outcome in outcomes]
+    assert recheck_sentence(runs) == f"Recomputed on this machine: {words}"

@@ -56,20 +56,13 @@ def test_a_share_in_per_cent():
 
 
 class TestCompare:
-    def test_noise_that_both_share_cancels(self):
-        rng = np.random.default_rng(1)
-        common, noise = rng.normal(0, 100, 30), rng.normal(0, 0.1, (2, 30))
-        first, second = 5 + common + noise[0], common + noise[1]
-        paired = compare(first, second, difference)
-        assert paired.value == pytest.approx(5, abs=0.1)
-        assert paired.high - paired.low < 0.2
-        unpaired = compare(first, second[::-1], difference)
-        assert unpaired.high - unpaired.low > 10
-
     @pytest.mark.parametrize("n", [3, 5, 10, 30])
     @pytest.mark.parametrize(("draw", "minimum"), [("normal", 0.92), ("exponential", 0.85)])
     def test_interval_covers_as_often_as_it_says(self, n, draw, minimum, monkeypatch):
-        """Of skewed differences a few seeds know too little; BCa would cover 73 % of them at 3."""
+        """Of skewed differences a few seeds know too little; BCa would cover 73 % of them at 3.
+
+        Both samplers share the noise of a seed: an unpaired interval would cover too often.
+        """
         monkeypatch.setattr(statistics, "RESAMPLES", 499)
         rng, repetitions = np.random.default_rng(2), 600
         expected = {"normal": 0.0, "exponential": 1.0}[draw]
@@ -78,9 +71,8 @@ class TestCompare:
             common, noise = rng.normal(size=n), getattr(rng, draw)(size=n)
             result = compare(common + noise, common, difference)
             covered += result.low <= expected <= result.high
-        assert (
-            minimum < covered / repetitions < 0.985
-        )  # four standard errors are 3.6 points at 95 %
+        # Four standard errors are 3.6 points at 95 %.
+        assert minimum < covered / repetitions < 0.985
 
     def test_few_seeds_have_students_interval_of_their_contrasts(self):
         first, second = np.random.default_rng(6).uniform(1, 2, (2, 5))
@@ -98,13 +90,11 @@ class TestCompare:
         assert times.low < times.value < times.high
         assert level.low < level.value < level.high
 
-    def test_width_is_that_of_students_interval_for_normal_differences(self):
+    def test_a_lower_level_gives_a_narrower_interval(self):
         values = np.random.default_rng(3).normal(1, 2, 200)
-        result, exact = compare(values, np.zeros(200), difference), mean(values)
-        assert result.low == pytest.approx(exact.low, abs=0.05)
-        assert result.high == pytest.approx(exact.high, abs=0.05)
-        narrow = compare(values, np.zeros(200), difference, level=0.9)
+        result, narrow = (compare(values, 0 * values, difference, level) for level in (0.95, 0.9))
         assert result.low < narrow.low < narrow.high < result.high
+        assert result.low == pytest.approx(mean(values).low, abs=0.05)
 
     def test_decibels_of_few_seeds_cover_the_true_ratio_of_means(self):
         drawn = np.random.default_rng(8).gamma(9, size=(400, 2, 8))
@@ -121,18 +111,14 @@ class TestCompare:
         assert np.isnan([result.low, result.high]).all()
         assert result.n == n
 
-    def test_a_diverged_run_gives_no_interval(self):
-        result = compare([1.0, np.nan, 2.0, 4.0], [1.0, 1.0, 1.0, 2.0], difference)
-        assert np.isnan([result.value, result.low, result.high]).all()
-        result = compare([1.0, np.inf, 2.0, 4.0], [1.0, 1.0, 1.0, 2.0], difference)
+    @pytest.mark.parametrize("lost", [np.nan, np.inf])
+    def test_a_diverged_run_gives_no_interval(self, lost):
+        result = compare([1.0, lost, 2.0, 4.0], [1.0, 1.0, 1.0, 2.0], difference)
+        assert not np.isfinite(result.value)
         assert np.isnan([result.low, result.high]).all()
 
 
 class TestHolm:
-    def test_one_comparison_is_not_corrected(self):
-        pair = np.random.default_rng(7).normal(size=(2, 8))
-        assert holm({"a": pair}, difference) == {"a": compare(*pair, difference)}
-
     def test_levels_rise_from_the_clearest_to_the_first_that_is_open(self):
         rng = np.random.default_rng(8)
         noise, zero = rng.normal(size=(3, 10)), np.zeros(10)
@@ -172,7 +158,6 @@ class TestHolm:
 @pytest.mark.parametrize(
     ("low", "high", "within", "outside"),
     [
-        (-0.5, 0.9, True, False),
         (-1.0, 1.0, True, False),
         (0.5, 1.1, False, False),
         (-2.0, 2.0, False, False),
@@ -190,18 +175,9 @@ def test_an_interval_is_within_the_margin_or_outside_as_a_whole(low, high, withi
         assert is_outside(estimate, reference, 1.0) == outside
 
 
-class TestFirstReached:
-    def test_first_time_at_or_below_the_target(self):
-        assert first_reached([0, 10, 20, 30], [9.0, 4.0, 5.0, 1.0], 4.0) == 10
-
-    def test_never_is_infinite_and_takes_part_in_medians(self):
-        never = first_reached([0, 10], [9.0, 8.0], 1.0)
-        assert np.isinf(never)
-        assert np.median([10, never, 20]) == 20
-        assert np.isinf(np.median([10, never, never]))
-
-    def test_a_diverged_value_reaches_nothing(self):
-        assert np.isinf(first_reached([0, 1], [np.nan, np.nan], 1.0))
+def test_first_reached_is_the_first_time_at_or_below_the_target():
+    assert first_reached([0, 10, 20, 30], [9.0, 4.0, 5.0, 1.0], 4.0) == 10
+    assert first_reached([0, 10], [9.0, np.nan], 1.0) == np.inf
 
 
 @pytest.mark.parametrize(("error", "comparisons"), [(0.05, 1), (0.001, 1), (0.001, 76_000)])
@@ -216,13 +192,11 @@ def test_the_bound_on_many_comparisons_is_bonferronis(error, comparisons):
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (5.0, "5.00"),
         (-23.06, "−23.1"),
         (9.996, "10.0"),
         (1234.5, "1,230"),
         (0.000123456, "0.000123"),
         (0.0000123456, "1.23e−05"),
-        (123456.7, "123,000"),
         (1234567.0, "1.23e+06"),
         (-0.0, "0"),
         (float("nan"), "–"),
@@ -235,9 +209,8 @@ def test_three_significant_digits(value, text):
 
 
 def test_a_censored_value_is_more_than_the_end():
-    assert show(float("inf"), last=2500) == ">2,500"
-    assert show(40.0, last=2500) == "40.0"
-    assert show(float("nan"), last=2500) == "–"
+    shown = [show(value, last=2500) for value in (np.inf, 40.0, np.nan)]
+    assert shown == [">2,500", "40.0", "–"]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 8))
@@ -248,12 +221,9 @@ def test_what_is_written_is_the_number_to_its_digits(value, digits):
     assert float(text.replace("−", "-").replace(",", "")) == float(f"{value:.{digits - 1}e}")
 
 
-def test_an_estimate_shows_interval_and_runs():
+def test_an_estimate_shows_its_interval_if_it_has_one_and_its_runs():
     assert show_estimate(Estimate(5.31, 5.1, 5.52, 100), "dB") == "5.31 dB [5.10, 5.52] (100 seeds)"
     assert show_estimate(Estimate(-1.0, -2.0, 0.5, 3)) == "−1.00 [−2.00, 0.500] (3 seeds)"
-
-
-def test_an_estimate_without_interval_shows_none():
     assert show_estimate(Estimate(5.0, np.nan, np.nan, 1), "%") == "5.00 % (1 seed)"
 
 

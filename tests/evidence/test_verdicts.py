@@ -32,7 +32,7 @@ OPEN = Finding("inconclusive", "3", "Unclear.")
         ({"a": OPEN, "b": OPEN}, "inconclusive"),
         ({"a": HOLDS, "b": OPEN}, "depends on unstated choices"),
         ({"a": HOLDS, "b": FAILS}, "depends on unstated choices"),
-        ({"a": OPEN, "b": FAILS, "c": HOLDS}, "depends on unstated choices"),
+        ({"a": HOLDS, "b": FAILS, "c": FAILS, "d": OPEN}, "depends on unstated choices"),
     ],
 )
 def test_readings_that_disagree_make_a_claim_depend_on_them(readings, expected):
@@ -41,11 +41,8 @@ def test_readings_that_disagree_make_a_claim_depend_on_them(readings, expected):
     assert finding.ours == readings["a"].ours
     verdicts = {reading.setting: reading.verdict for reading in finding.readings}
     assert verdicts == {name: reading.verdict for name, reading in readings.items()}
-
-
-def test_the_reason_counts_the_readings():
-    finding = over_choices({"a": HOLDS, "b": FAILS, "c": FAILS, "d": OPEN}, main="a")
-    assert finding.reason.endswith("leaves open: 1 reproduced, 2 contradicted and 1 inconclusive.")
+    if len(readings) == 4:
+        assert finding.reason.endswith(": 1 reproduced, 2 contradicted and 1 inconclusive.")
 
 
 def test_parts_hold_fail_or_stay_open_by_their_intervals():
@@ -125,13 +122,11 @@ def test_verdict_of_parts(parts, rule, expected):
 
 
 def test_reason_names_the_parts_unless_it_is_given():
-    parts = {"n = 10": "holds", "n = 20": "open"}
-    assert verdict(parts, "", {}).reason == "It holds for n = 10; undecided for n = 20."
-    reasons = {"partly reproduced": "Only the small one."}
-    assert verdict(parts, "", reasons).reason == "Only the small one."
     parts = {"a": "open", "b": "fails", "c": "holds", "d": "fails"}
     reason = verdict(parts, "", {}).reason
     assert reason == "It holds for c; the opposite holds for b and d; undecided for a."
+    given = {"contradicted": "It is the other way round."}
+    assert verdict(parts, "", given).reason == given["contradicted"]
 
 
 def test_a_finding_keeps_its_numbers():
@@ -155,19 +150,21 @@ SMALLER = RunEvidence("reduced", ("reduced scale",), True, 5, "2 of 4 experiment
 RULES = ("reproduced", "partly reproduced", "contradicted", "inconclusive")
 
 
-@pytest.mark.parametrize(("transfer", "grade"), [(False, "paper's size"), (True, "transfer")])
+PAPER, UNVERIFIED = RunEvidence("paper"), RunEvidence("paper", ("unverified copy",), True, 3)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "transfer", "grade"),
+    [
+        (PAPER, False, "paper's size"),
+        (PAPER, True, "transfer"),
+        (UNVERIFIED, False, "paper's size on unverified data"),
+    ],
+)
 @pytest.mark.parametrize("verdict", RULES)
-def test_a_finding_without_obstacles_keeps_its_verdict(verdict, transfer, grade):
-    finding = Finding(verdict, "5 dB", "Because.")
-    result = graded(finding, RunEvidence("paper", seeds=10), transfer)
+def test_a_finding_at_the_papers_size_keeps_its_verdict(verdict, evidence, transfer, grade):
+    result = graded(Finding(verdict, "5 dB", "Because."), evidence, transfer)
     assert (result.verdict, result.grade, result.reason) == (verdict, grade, "Because.")
-
-
-@pytest.mark.parametrize("verdict", RULES)
-def test_data_without_a_publishers_checksum_have_a_grade_of_their_own(verdict):
-    evidence = RunEvidence("paper", ("unverified copy",), True, 3)
-    result = graded(Finding(verdict, "5 dB", "Because."), evidence)
-    assert (result.verdict, result.grade) == (verdict, "paper's size on unverified data")
 
 
 @pytest.mark.parametrize("verdict", RULES)
@@ -178,17 +175,12 @@ def test_smaller_runs_are_preliminary_and_have_words_of_their_own(verdict):
     assert result.reason == "Preliminary (reduced scale). Because."
 
 
-def test_runs_that_are_no_evidence_give_no_verdict():
-    result = graded(
-        Finding("reproduced", "5 dB", "Because."),
-        RunEvidence("quick", ("quick scale", "embedded data")),
-    )
+def test_runs_that_are_no_evidence_or_of_other_cases_than_the_rule_asks_for_give_no_verdict():
+    quick = RunEvidence("quick", ("quick scale", "embedded data"))
+    result = graded(Finding("reproduced", "5 dB", "Because."), quick)
     assert (result.verdict, result.grade) == ("not run", "not run")
     reason = "These runs are not evidence: quick scale and embedded data. Trial of the rule: "
     assert result.reason == f"{reason}reproduced."
-
-
-def test_runs_of_other_cases_than_the_rule_asks_for_are_no_evidence():
     result = graded(verdict({}, "–", {}), SMALLER)
     assert (result.verdict, result.grade) == ("not run", "not run")
     assert result.reason == "There is nothing to compare."

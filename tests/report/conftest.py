@@ -1,7 +1,7 @@
 import shutil
 
 import pytest
-from fake_results import Results, add_cards, add_views, make
+from fake_results import Results, add_cards, add_crossmatrix, add_views, make
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +22,6 @@ def report(drawn, tmp_path_factory):
     """Return one built report, for tests that only read it."""
     root = tmp_path_factory.mktemp("project")
     shutil.copytree(drawn, root, dirs_exist_ok=True)
-    add_cards(root)
-    add_views(root)
+    for add in (add_cards, add_views, add_crossmatrix):
+        add(root)
     return Results(root).build()

@@ -155,38 +155,27 @@ def change(path, **values):
 
 def _card(folder, name, papers, data, badges):
     origin = {
-        "dataset": name,
-        "edition": "sheets",
-        "files": 26,
+        **{"dataset": name, "edition": "sheets", "verified": False, "files": 26},
         "size": None if data == "embedded" else 101_234_567,
         "becomes": [f"50,000 images {LONG_WORD}"],
         "state": "compared with the copy known to this project",
-        "verified": False,
         "urls": [f"https://example.org/{LONG_WORD}/{LONG_WORD}/sheets.zip"],
         "page": "https://example.org/data",
         "licence": HOSTILE,
         "citation": "Somebody. Images. https://example.org/paper.",
         "checksums": {f"train_{n:02d}.webp": f"sha256:{n:064x}" for n in range(26)},
     }
+    statistics = {f"statistic {n}": 1234.5678 for n in range(15)}
     partition = {
         "users": [f"{papers[0]}/regression: {LONG_WORD}"],
         "settings": {"alpha": 0.5, "note": HOSTILE},
-        "statistics": {f"statistic {n}": 1234.5678 for n in range(15)}
-        | {"sample shape": "32 x 32"},
+        "statistics": statistics | {"sample shape": "32 x 32"},
         "labels": {str(label): 1000 + label for label in range(30)},
         "labels_test": {str(label): 77 for label in range(10)},
     }
-    card = {
-        "dataset": name,
-        "data": data,
-        "papers": papers,
-        "badges": badges,
-        "notes": [HOSTILE],
-        "origins": [origin],
-        "inputs": {"train.bin": "ab" * 32},
-        "partitions": [partition],
-    }
-    write_record(folder / f"{name}.json", card)
+    card = {"dataset": name, "data": data, "papers": papers, "badges": badges, "notes": [HOSTILE]}
+    parts = {"origins": [origin], "inputs": {"train.bin": "ab" * 32}, "partitions": [partition]}
+    write_record(folder / f"{name}.json", card | parts)
 
 
 def _paper(root, key, artefacts, outcomes, link="x", year=0):
@@ -213,10 +202,8 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
             f"c{n}": {
                 "statement": "The gap is large.",
                 "artefact": artefacts[0],
-                "reported": "23.1 dB",
-                "margin": 1.0,
-                "unit": "dB",
                 "rule": "Reproduced if it does.",
+                **{"reported": "23.1 dB", "margin": 1.0, "unit": "dB"},
             }
             for n in range(1, 1 + len(outcomes))
         },
@@ -231,13 +218,9 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
             "id": f"c{n}",
             "statement": f"{HOSTILE} The gap is large {LONG_WORD}",
             "artefact": artefacts[0] if n < 5 else "figure9",
-            "reported": "23.1 dB",
-            "ours": "22.8 dB [22.1, 23.4]",
-            "margin": "1 dB",
-            "verdict": verdict,
+            **{"reported": "23.1 dB", "ours": "22.8 dB [22.1, 23.4]", "margin": "1 dB"},
+            **{"verdict": verdict, "grade": grade, "rule": "Reproduced if it does."},
             "reason": "The interval lies within the margin that the specification declares.",
-            "rule": "Reproduced if it does.",
-            "grade": grade,
             "readings": [_reading("four noisy agents", "reproduced"), _reading("none", verdict)]
             if verdict.startswith("depends")
             else [],
@@ -301,37 +284,24 @@ def _table(root, paper, name, origin, kind, columns):
 
 
 def _artefact(folder, paper, name, kind, origin, badges, alt, forms):
+    runs = {
+        **{"runs": 40, "seeds": "10", "seconds": 75.0, "peak_mb": 300.4},
+        **{"spec_digest": "ab" * 32, "code": ["cd" * 32], "commit": "ef" * 20},
+        **{"package": "0.1.0", "python": "3.11.7", "device": "cpu: EPYC"},
+        "versions": {"numpy": "2.4.6", "snakemake": "9.27.1", "torch": "2.15.0"},
+        "started": "2026-11-21T02:00:00Z",
+        "finished": "2026-11-21T02:10:00Z",
+        "inputs": {"ijcnn1.tr": "12" * 32},
+    }
     content = {
-        "paper": paper,
-        "artefact": name,
-        "kind": kind,
+        **{"paper": paper, "artefact": name, "kind": kind, "alt": alt, "badges": badges},
         "title": "Deviation against iterations",
         "caption": f"Caption with {HOSTILE} in it.",
-        "alt": alt,
         "notes": ["The gap depends on how much the noise differs between clients."],
-        "badges": badges,
         "files": {form: f"{name}.{form}" for form in forms},
         "digests": {form: sha256(folder / f"{name}.{form}") for form in forms},
         "command": f"fedsampling render {paper} {name}",
         "marks_printed": kind == "figure",
-        "provenance": {**origin, "runs": 0, "seeds": "0"}
-        if kind == "text"
-        else {
-            **origin,
-            "runs": 40,
-            "seeds": "10",
-            "spec_digest": "ab" * 32,
-            "code": ["cd" * 32],
-            "package": "0.1.0",
-            "commit": "ef" * 20,
-            "versions": {"numpy": "2.4.6", "snakemake": "9.27.1", "torch": "2.15.0"},
-            "python": "3.11.7",
-            "device": "cpu: EPYC",
-            "seconds": 75.0,
-            "peak_mb": 300.4,
-            "started": "2026-11-21T02:00:00Z",
-            "finished": "2026-11-21T02:10:00Z",
-            "inputs": {"ijcnn1.tr": "12" * 32},
-        },
+        "provenance": origin | ({"runs": 0, "seeds": "0"} if kind == "text" else runs),
     }
     write_record(folder / "artefact.json", content)

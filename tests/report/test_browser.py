@@ -10,59 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_results import Results, add_crossmatrix
 from PIL import Image
+from test_pages import PAGES as PLAIN_PAGES
 
 from fedsampling.samplers.clustered import allocate_by_size
 from fedsampling.samplers.optimal import probabilities
 from fedsampling.theory.weights import statistics
 
 CHROMIUM = shutil.which("chromium")
-PAGES = (
-    "index.html",
-    "claims.html",
-    "figures.html",
-    "about.html",
-    "data.html",
-    "explorer.html",
-    "first2022paper.html",
-    "second2025paper.html",
-)
+PAGES = (*PLAIN_PAGES, "explorer.html", "schemes.html")
 WIDTHS = (400, 1400)
-# Runs inside a copy of a page and sends its measures to the page around it.
-PROBE = """<script>addEventListener("load", async () => {
-  for (const image of document.images) {
-    image.loading = "eager";
-    await image.decode().catch(() => {});
-  }
-  parent.postMessage({
-    page: location.pathname.split("/").pop(),
-    width: innerWidth,
-    content: document.documentElement.scrollWidth,
-    images: [...document.images].map(image => image.naturalWidth),
-    links: [...document.querySelectorAll("nav a")].filter(a => a.offsetWidth).map(a => a.className),
-  }, "*");
-});</script></body>"""
-# A narrow window cannot be had from a headless browser, but a narrow frame can.
-FRAMES = """<!doctype html><body><pre></pre><script>
-const messages = [];
-addEventListener("message", event => {
-  messages.push(event.data);
-  document.querySelector("pre").textContent = JSON.stringify(messages);
-});
-console.error("console is heard");
-</script>%s</body>"""
-
 AXE = Path(__file__).parents[2] / "build" / "axe" / "package" / "axe.min.js"
 SCHEMES = {"dark": 0, "light": 1}  # Chromium's numbers
-# Opens everything that folds away, checks the page, and reports broken rules with their elements.
-INSPECTOR = """<script>addEventListener("load", async () => {
-  for (const part of document.querySelectorAll("details")) part.open = true;
-  const {violations} = await axe.run(document);
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  report([dark, violations.map(each =>
-    [each.id, each.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])]);
-});</script></body>"""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 
@@ -77,6 +36,8 @@ def _chromium(profile, *options):
             "--no-first-run",
             *(f"--disable-{feature}" for feature in quiet),
             f"--user-data-dir={profile}",
+            "--enable-logging=stderr",
+            "--v=0",
             *options,
         ],
         capture_output=True,
@@ -86,218 +47,138 @@ def _chromium(profile, *options):
     )
 
 
-@pytest.fixture(scope="module")
-def seen(report, tmp_path_factory):
-    """Open every page at every width, once: the measures of each, and the console's lines."""
-    folder = tmp_path_factory.mktemp("browser")
-    shutil.copytree(report, folder / "copy")
-    (folder / "copy" / "wide.html").write_text(f'<div style="width: 2000px">wide</div>{PROBE}')
-    for name in PAGES:
-        page = folder / "copy" / name
-        page.write_text(page.read_text(encoding="utf-8").replace("</body>", PROBE))
-    frames = "".join(
-        f'<iframe src="{name}" width="{width}" height="900" style="border: 0"></iframe>'
-        for name in (*PAGES, "wide.html")
-        for width in WIDTHS
-    )
-    (folder / "copy" / "frames.html").write_text(FRAMES % frames)
-    # Images are decoded in real time: on a busy machine the virtual time may pass before they are.
-    for budget in (5_000, 20_000, 80_000):
-        browser = _chromium(
-            folder / f"profile-{budget}",
-            "--enable-logging=stderr",
-            "--v=0",
-            f"--virtual-time-budget={budget}",
-            "--dump-dom",
-            (folder / "copy" / "frames.html").as_uri(),
-        )
-        text = re.search(r"<pre>(.*?)</pre>", browser.stdout)
-        pages = json.loads(text[1]) if text and text[1] else []
-        if len(pages) == len(WIDTHS) * (len(PAGES) + 1):
-            break
-    return {
-        "pages": {(page["page"], page["width"]): page for page in pages},
-        "console": [line for line in browser.stderr.splitlines() if "CONSOLE" in line],
-    }
-
-
-def test_console_stays_silent(seen):
-    assert ["console is heard" in line for line in seen["console"]] == [True]
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", PAGES)
-def test_page_never_scrolls_sideways(seen, name, width):
-    assert seen["pages"]["wide.html", width]["content"] > width  # it would be noticed
-    assert seen["pages"][name, width]["content"] <= width
-
-
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [("figures.html", 2), ("first2022paper.html", 1), ("second2025paper.html", 1)],
-)
-def test_every_image_is_shown(seen, name, count):
-    images = seen["pages"][name, 1400]["images"]
-    assert len(images) == count
-    assert all(width > 0 for width in images)
-
-
-def test_a_narrow_window_has_one_link_to_all_figures_and_tables(seen):
-    narrow, wide = (seen["pages"]["first2022paper.html", width]["links"] for width in WIDTHS)
-    assert ("narrow" in narrow, "each" in narrow) == (True, False)
-    assert ("narrow" in wide, "each" in wide) == (False, True)
-
-
-# What every script below calls with its result, which `_seen` returns; an error is a result, too.
-REPORT = """<script>function report(value) {
+# Reports the result of a test's script, which runs when the page is loaded, or its error.
+REPORT = """<script>
+function report(value) {
   const box = document.body.appendChild(document.createElement("pre"));
   box.id = "seen";
   box.textContent = JSON.stringify(value);
 }
+function enter(field, value, event = "input") {
+  field.value = value;
+  field.dispatchEvent(new Event(event, {bubbles: true}));
+}
 addEventListener("error", event => report(event.message));
 addEventListener("unhandledrejection", event => report(String(event.reason)));
+addEventListener("load", async () => {%s});
 </script>"""
-# Filters and sorts as a reader does.
-READER = """<script>
-const seen = [];
-const look = (what) => seen.push([what, [...document.querySelectorAll("[data-item]")]
-  .filter(item => item.offsetParent).map(item => item.dataset.verdict)]);
-look("all");
-const grade = document.querySelector("select[name=verdict]");
-grade.value = "partly reproduced";
-grade.dispatchEvent(new Event("input", {bubbles: true}));
-look("partly reproduced");
-seen.push(["count", document.querySelector("output").value]);
-grade.value = "";
-const words = document.querySelector("input[type=search]");
-words.value = "no such words";
-words.dispatchEvent(new Event("input", {bubbles: true}));
-look("none");
-report(seen);
-</script></body>"""
-# Of each column of this table the first cells, after a click on its head and after a second one.
-TABLE = (
-    '<div class="fragment"><table><thead><tr><th>scheme</th><th>bits</th></tr></thead><tbody>'
-    "<tr><td>MD</td><td>1,234 [1, 2]</td></tr><tr><td>full</td><td>–</td></tr>"
-    "<tr><td>all</td><td>&gt;30.0 (0 of 3)</td></tr><tr><td>Oort</td><td>−2</td></tr>"
-    "</tbody></table></div>"
-)
-SORTER = """<script>
-const orders = [];
-for (const head of [...document.querySelectorAll("th")].slice(-2)) for (const click of [1, 2]) {
-  head.querySelector("button").click();
-  const rows = [...head.closest("table").tBodies[0].rows];
-  orders.push([head.getAttribute("aria-sort"), rows.map(row => row.cells[0].textContent)]);
-}
-report(orders);
-</script></body>"""
-# Follows a link to a claim, and restricts the plot of its settings to the second one.
-SETTINGS = """<script>
-location.hash = "claim-c4";
-addEventListener("hashchange", () => {
-  const card = document.getElementById("claim-c4");
-  const dots = [...card.querySelectorAll("circle")];
-  report([card.closest("details").open, dots.map(dot => dot.querySelector("title").textContent)]);
-});
-</script></body>"""
-# Answers the chooser's questions: delays are known; then the sampler must be unbiased, too.
-CHOOSER = """<script>
-const seen = [];
-const look = () => seen.push(
-  [...document.querySelectorAll("#chooser li")].map(line => line.textContent));
-look();
-for (const name of ["delays", "unbiased"]) {
-  const field = document.querySelector(`#chooser [name=${name}]`);
-  field.value = "yes";
-  field.dispatchEvent(new Event("input", {bubbles: true}));
-  look();
-}
-report([...seen, location.hash]);
-</script></body>"""
-# Presses the first button that copies.
-BUTTON = """<script>addEventListener("load", async () => {
-  const button = document.querySelector(".copy");
-  button.click();
-  await new Promise(done => setTimeout(done, 500));
-  report(button.textContent);
-});</script></body>"""
-# Measures the cells of the evidence map.
-CELLS = """<script>addEventListener("load", () => report(
-  [...document.querySelectorAll(".map td a")].map(
-    cell => [cell.getAttribute("aria-label"), cell.offsetWidth > 10])));</script></body>"""
-# Uses the run explorer as a reader does: hides a sampler, asks for bits, reads a point.
-EXPLORER = """<script>addEventListener("load", async () => {
-  const page = document.getElementById("explorer");
-  const seen = [];
-  const wait = async (what) => { while (!what()) await new Promise(done => setTimeout(done, 20)); };
-  await wait(() => page.querySelector(".u-over"));
-  const boxes = [...page.querySelectorAll(".samplers input")];
-  seen.push(["samplers", boxes.map(box => box.parentNode.textContent)]);
-  boxes[1].click();
-  const field = page.querySelector("[name=x]");
-  field.value = "bits";
-  field.dispatchEvent(new Event("change", {bubbles: true}));
-  await wait(() => location.hash.includes("x=bits"));
-  seen.push(["address", location.hash]);
-  const chart = page.querySelector(".chart");
-  chart.dispatchEvent(new KeyboardEvent("keydown", {key: "End"}));
-  await wait(() => page.querySelector(".reading").textContent);
-  seen.push(["reading", page.querySelector(".reading").textContent]);
-  page.querySelector(".values").open = true;
-  await wait(() => page.querySelector(".values td"));
-  seen.push(["rows", page.querySelectorAll(".values tbody tr").length]);
-  seen.push(["csv", csv().split("\\n").slice(0, 2)]);
-  const drawn = new DOMParser().parseFromString(svg(), "image/svg+xml");
-  seen.push(["svg", drawn.querySelectorAll("polygon").length]);
-  location.hash = "view=first2022paper/runs&samplers=uniform&logy=1&seeds=1";
-  await wait(() => boxes.length && page.querySelector("[name=logy]").checked);
-  seen.push(["restored", [...page.querySelectorAll(".samplers input")].map(
-    box => [box.parentNode.textContent, box.checked])]);
-  report(seen);
-});</script></body>"""
-
-WATCHER = """<script>addEventListener("load", () => {
-  const page = document.querySelector("iframe").contentDocument;
-  const shown = [...page.querySelectorAll("[data-item]")].filter(item => item.offsetParent);
-  const fields = page.querySelectorAll("select, input");
-  report([shown.length, fields.length]);
-});</script>"""
 
 
-def _seen(page, folder, *options):
-    page = page.replace("<script>", f"{REPORT}<script>", 1)
-    (folder / "page.html").write_text(page, encoding="utf-8")
+def _seen(page, script, folder, *options, silent=True):
+    """Return what a script reports that is added to a page, which is its file or its text.
+
+    With `silent`, nobody may write to the console.
+    """
+    text = page if isinstance(page, str) else page.read_text(encoding="utf-8")
+    text = text.replace("<script>", f"{REPORT.replace('%s', script)}<script>", 1)
+    (folder / "page.html").write_text(text, encoding="utf-8")
     address = (folder / "page.html").as_uri()
-    # On a busy machine the browser may stop before the script is through.
-    for attempt in range(2):
-        browser = _chromium(folder / f"profile-{attempt}", *options, "--dump-dom", address)
+    # On a busy machine virtual time may pass before images are decoded and the script is through.
+    for budget in (20_000, 80_000):
+        dump = (f"--virtual-time-budget={budget}", "--dump-dom", address)
+        browser = _chromium(folder / f"profile-{budget}", *options, *dump)
         if result := re.search(r'<pre id="seen">(.*?)</pre>', browser.stdout):
+            console = [line for line in browser.stderr.splitlines() if "CONSOLE" in line]
+            assert not (silent and console)
             return json.loads(html.unescape(result[1]))
     pytest.fail(f"the page reports nothing: {browser.stdout[-500:]}")
 
 
 @pytest.fixture(scope="module")
-def schemes(drawn, tmp_path_factory):
-    """Return the page of all samplers, with the cross matrix."""
-    root = tmp_path_factory.mktemp("schemes")
-    shutil.copytree(drawn, root, dirs_exist_ok=True)
-    add_crossmatrix(root)
-    return (Results(root).build() / "schemes.html").read_text(encoding="utf-8")
+def measured(report, tmp_path_factory):
+    """Measure every page at every width, in frames: a headless window cannot be narrow."""
+    folder = tmp_path_factory.mktemp("browser") / "copy"
+    shutil.copytree(report, folder)
+    texts = {name: (report / name).read_text(encoding="utf-8") for name in PAGES}
+    texts["wide.html"] = '<div style="width: 2000px">wide</div>'
+    shown = list(product(texts, WIDTHS))
+    frames = "".join(
+        f'<iframe width="{width}" height="900" srcdoc="{html.escape(texts[name])}"></iframe>'
+        for name, width in shown
+    )
+    script = """
+      const pages = [];
+      for (const {contentDocument: page} of document.querySelectorAll("iframe")) {
+        for (const image of page.images) {
+          image.loading = "eager";
+          await image.decode().catch(() => {});
+        }
+        const links = [...page.querySelectorAll("nav a")].filter(a => a.offsetWidth);
+        pages.push({
+          content: page.documentElement.scrollWidth,
+          images: [...page.images].map(image => image.naturalWidth),
+          links: links.map(a => a.className),
+        });
+      }
+      report(pages);
+    """
+    page = f"<!doctype html><body>{frames}<script></script></body>"
+    return dict(zip(shown, _seen(page, script, folder), strict=True))
+
+
+def test_a_message_on_the_console_fails_these_tests(report, tmp_path):
+    script = 'console.error("console is heard"); report([]);'
+    with pytest.raises(AssertionError, match="console is heard"):
+        _seen(report / "about.html", script, tmp_path)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_page_never_scrolls_sideways(measured, name, width):
+    assert measured["wide.html", width]["content"] > width  # it would be noticed
+    assert measured[name, width]["content"] <= width
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("figures.html", 4), ("first2022paper.html", 1), ("second2025paper.html", 1)],
+)
+def test_every_image_is_shown(measured, name, count):
+    images = measured[name, 1400]["images"]
+    assert len(images) == count
+    assert all(width > 0 for width in images)
+
+
+def test_a_narrow_window_has_one_link_to_all_figures_and_tables(measured):
+    narrow, wide = (measured["first2022paper.html", width]["links"] for width in WIDTHS)
+    assert ("narrow" in narrow, "each" in narrow) == (True, False)
+    assert ("narrow" in wide, "each" in wide) == (False, True)
 
 
 def test_claims_are_filtered(report, tmp_path):
-    text = (report / "claims.html").read_text(encoding="utf-8")
-    seen = dict(_seen(text.replace("</body>", READER), tmp_path))
-    assert len(seen["all"]) == 7
-    assert seen["partly reproduced"] == ["partly reproduced"]
-    assert seen["count"] == "1 of 7"
-    assert seen["none"] == []
+    script = """
+      const shown = () => [...document.querySelectorAll("[data-item]")]
+        .filter(item => item.offsetParent).map(item => item.dataset.verdict);
+      const verdict = document.querySelector("select[name=verdict]");
+      const seen = [shown().length];
+      enter(verdict, "partly reproduced");
+      seen.push(shown(), document.querySelector("output").value);
+      enter(verdict, "");
+      enter(document.querySelector("input[type=search]"), "no such words");
+      report([...seen, shown()]);
+    """
+    seen = _seen(report / "claims.html", script, tmp_path)
+    assert seen == [7, ["partly reproduced"], "1 of 7", []]
 
 
 def test_tables_are_sorted_by_number_with_what_is_missing_last(report, tmp_path):
+    table = (
+        '<div class="fragment"><table><thead><tr><th>scheme</th><th>bits</th></tr></thead><tbody>'
+        "<tr><td>MD</td><td>1,234 [1, 2]</td></tr><tr><td>full</td><td>–</td></tr>"
+        "<tr><td>all</td><td>&gt;30.0 (0 of 3)</td></tr><tr><td>Oort</td><td>−2</td></tr>"
+        "</tbody></table></div>"
+    )
+    script = """
+      const orders = [];
+      for (const head of [...document.querySelectorAll("th")].slice(-2)) for (const _ of [1, 2]) {
+        head.querySelector("button").click();
+        const rows = [...head.closest("table").tBodies[0].rows];
+        orders.push([head.getAttribute("aria-sort"), rows.map(row => row.cells[0].textContent)]);
+      }
+      report(orders);
+    """
     text = (report / "second2025paper.html").read_text(encoding="utf-8")
-    page = text.replace("</main>", f"{TABLE}</main>").replace("</body>", SORTER)
-    assert _seen(page, tmp_path) == [
+    assert _seen(text.replace("</main>", f"{table}</main>"), script, tmp_path) == [
         ["ascending", ["all", "full", "MD", "Oort"]],
         ["descending", ["Oort", "MD", "full", "all"]],
         ["ascending", ["Oort", "MD", "all", "full"]],
@@ -306,52 +187,61 @@ def test_tables_are_sorted_by_number_with_what_is_missing_last(report, tmp_path)
 
 
 def test_a_link_opens_a_card_whose_settings_are_dots(report, tmp_path):
-    text = (report / "first2022paper.html").read_text(encoding="utf-8")
-    is_open, dots = _seen(text.replace("</body>", SETTINGS), tmp_path)
+    script = """
+      addEventListener("hashchange", () => {
+        const card = document.getElementById("claim-c4");
+        const dots = [...card.querySelectorAll("circle title")].map(title => title.textContent);
+        report([card.closest("details").open, dots]);
+      });
+      location.hash = "claim-c4";
+    """
+    is_open, dots = _seen(report / "first2022paper.html", script, tmp_path)
     assert is_open
     assert len(dots) == 2
     assert "reproduced, 7.40 [7.10, 7.70]" in dots[0]
 
 
-def test_the_chooser_answers_by_the_situation(schemes, tmp_path):
-    usual, delays_known, unbiased, address = _seen(schemes.replace("</body>", CHOOSER), tmp_path)
+def test_the_chooser_answers_by_the_situation(report, tmp_path):
+    script = """
+      const look = () =>
+        [...document.querySelectorAll("#chooser li")].map(line => line.textContent);
+      const seen = [look()];
+      for (const name of ["delays", "unbiased"]) {
+        enter(document.querySelector(`#chooser [name=${name}]`), "yes");
+        seen.push(look());
+      }
+      report([...seen, location.hash]);
+    """
+    usual, delays_known, unbiased, address = _seen(report / "schemes.html", script, tmp_path)
     assert usual[0].startswith("MD sampling: nothing is reliably better here")
     assert delays_known[0] == "TiFL (3 datasets of 3 families, 5 worlds)."
     assert delays_known[1].startswith("Speed-up over MD: TiFL 1.50 [")
     assert unbiased == usual
     assert address == "#choose=&delays=yes&unbiased=yes"
     linked = f"<script>history.replaceState(null, '', '{address}')</script><nav"
-    text = schemes.replace("<nav", linked, 1)
-    assert _seen(text.replace("</body>", CHOOSER), tmp_path)[0] == unbiased
+    text = (report / "schemes.html").read_text(encoding="utf-8").replace("<nav", linked, 1)
+    assert _seen(text, script, tmp_path)[0] == unbiased
 
 
-# Searches the folded table of samplers by two words.
-FOLDED = """<script>
-const block = document.querySelector("[data-folded]");
-const folded = block.matches(".folded");
-const words = block.querySelector("input[type=search]");
-words.value = "fedscale oort";
-words.dispatchEvent(new Event("input", {bubbles: true}));
-report([folded, block.matches(".folded"),
-  [...block.querySelectorAll("[data-item]:not([hidden])")].map(row => row.id)]);
-</script></body>"""
+def test_a_search_unfolds_the_table_of_samplers(report, tmp_path):
+    script = """
+      const block = document.querySelector("[data-folded]"), folded = block.matches(".folded");
+      enter(block.querySelector("input[type=search]"), "fedscale oort");
+      const rows = [...block.querySelectorAll("[data-item]:not([hidden])")].map(row => row.id);
+      report([folded, block.matches(".folded"), rows]);
+    """
+    assert _seen(report / "schemes.html", script, tmp_path) == [True, False, ["oort-fedscale"]]
 
 
-def test_a_search_unfolds_the_table_of_samplers(schemes, tmp_path):
-    assert _seen(schemes.replace("</body>", FOLDED), tmp_path) == [True, False, ["oort-fedscale"]]
-
-
-WIDGET = """<script>
-const rows = widget.querySelectorAll("tbody tr").length;
-report([rows, %s.map(([samples, delays, m]) => compute(samples, delays, m))]);
-</script></body>"""
-
-
-def test_the_widget_agrees_with_the_python_functions(schemes, tmp_path):
+def test_the_widget_agrees_with_the_python_functions(report, tmp_path):
     rng = np.random.default_rng(0)
     cases = [(rng.integers(1, 900, 7), rng.permutation(7) + 1.0, m) for m in (1, 3, 7)]
     plain = json.dumps([(n.tolist(), delays.tolist(), m) for n, delays, m in cases])
-    rows, computed = _seen(schemes.replace("</body>", WIDGET % plain), tmp_path)
+    script = f"""
+      const rows = widget.querySelectorAll("tbody tr").length;
+      report([rows, {plain}.map(([samples, delays, m]) => compute(samples, delays, m))]);
+    """
+    rows, computed = _seen(report / "schemes.html", script, tmp_path)
     assert rows == 5
     for (n_samples, delays, m), samplers in zip(cases, computed, strict=True):
         p = n_samples / n_samples.sum()
@@ -375,50 +265,75 @@ def test_the_widget_agrees_with_the_python_functions(schemes, tmp_path):
         assert samplers["flanp"]["seconds"] == m
 
 
-# Chooses a sampler among the clients one by one, and reads the section.
-CLIENTS = """<script>addEventListener("load", () => {
-  const page = document.getElementById("each-client"), form = page.querySelector("form");
-  form.elements.first.value = "tifl";
-  form.elements.first.dispatchEvent(new Event("change"));
-  report({
-    hidden: page.hidden,
-    bars: page.querySelectorAll("svg rect.first").length,
-    reading: [...page.querySelectorAll(".reading span")].map(part => part.textContent),
-    rows: [...page.querySelectorAll("tbody tr")].map(row => [...row.cells].map(cell => cell.textContent)),
-  });
-});</script></body>"""  # noqa: E501
-
-
-def test_a_sampler_shows_its_clients_one_by_one(schemes, tmp_path):
-    seen = _seen(schemes.replace("</body>", CLIENTS), tmp_path)
-    assert seen["hidden"] is False
-    assert seen["bars"] == 5  # three accuracies; participation of the two that were available
-    assert "30.0 % of the clients never take part" in seen["reading"][0]
-    assert "accuracy 75.0 % on average, 40.0 % for the worst tenth" in seen["reading"][1]
-    assert seen["rows"][1] == ["H1", "20", "50.0 %", "1.5", "100.0 %", "20.0 %", "1", "75.0 %"]
+def test_a_sampler_shows_its_clients_one_by_one(report, tmp_path):
+    script = """
+      const page = document.getElementById("each-client");
+      const texts = parts => [...parts].map(part => part.textContent);
+      enter(page.querySelector("form").elements.first, "tifl", "change");
+      report([page.hidden, page.querySelectorAll("svg rect.first").length,
+        texts(page.querySelectorAll(".reading span")),
+        texts(page.querySelectorAll("tbody tr")[1].cells)]);
+    """
+    hidden, bars, reading, row = _seen(report / "schemes.html", script, tmp_path)
+    assert not hidden
+    assert bars == 5  # three accuracies; participation of the two that were available
+    assert "30.0 % of the clients never take part" in reading[0]
+    assert "accuracy 75.0 % on average, 40.0 % for the worst tenth" in reading[1]
+    assert row == ["H1", "20", "50.0 %", "1.5", "100.0 %", "20.0 %", "1", "75.0 %"]
 
 
 def test_commands_are_copied(report, tmp_path):
-    text = (report / "about.html").read_text(encoding="utf-8")
-    button = _seen(text.replace("</body>", BUTTON), tmp_path, "--virtual-time-budget=5000")
+    script = """
+      const button = document.querySelector(".copy");
+      button.click();
+      await new Promise(done => setTimeout(done, 500));
+      report(button.textContent);
+    """
+    button = _seen(report / "about.html", script, tmp_path)
     assert button in ("Copied", "Selected")  # a browser may refuse the clipboard
 
 
 def test_cells_of_the_evidence_map_are_named(report, tmp_path):
-    text = (report / "index.html").read_text(encoding="utf-8")
-    text = text.replace('href="style.css"', f'href="{(report / "style.css").as_uri()}"')
-    cells = _seen(text.replace("</body>", CELLS), tmp_path)
+    script = """report([...document.querySelectorAll(".map td a")].map(
+      cell => [cell.getAttribute("aria-label"), cell.offsetWidth > 10]));"""
+    (tmp_path / "style.css").write_bytes((report / "style.css").read_bytes())
+    cells = _seen(report / "index.html", script, tmp_path)
     assert len(cells) == 7
     assert all(wide for _, wide in cells)
     assert "Lovelace et al., 2022, c1: reproduced" in [name for name, _ in cells]
 
 
 def test_explorer_draws_reads_exports_and_restores_a_view(report, tmp_path):
+    script = r"""
+      const page = document.getElementById("explorer");
+      const wait = async (what) => {
+        while (!what()) await new Promise(done => setTimeout(done, 20));
+      };
+      const boxes = () => [...page.querySelectorAll(".samplers input")];
+      const names = () => boxes().map(box => [box.parentNode.textContent, box.checked]);
+      await wait(() => page.querySelector(".u-over"));
+      const seen = {samplers: names()};
+      boxes()[1].click();
+      enter(page.querySelector("[name=x]"), "bits", "change");
+      await wait(() => location.hash.includes("x=bits"));
+      seen.address = location.hash;
+      page.querySelector(".chart").dispatchEvent(new KeyboardEvent("keydown", {key: "End"}));
+      await wait(() => page.querySelector(".reading").textContent);
+      seen.reading = page.querySelector(".reading").textContent;
+      page.querySelector(".values").open = true;
+      await wait(() => page.querySelector(".values td"));
+      seen.rows = page.querySelectorAll(".values tbody tr").length;
+      seen.csv = csv().split("\n");
+      const drawn = new DOMParser().parseFromString(svg(), "image/svg+xml");
+      seen.svg = drawn.querySelectorAll("polygon").length;
+      location.hash = "view=first2022paper/runs&samplers=uniform&logy=1&seeds=1";
+      await wait(() => boxes().length && page.querySelector("[name=logy]").checked);
+      report({...seen, restored: names()});
+    """
     shutil.copytree(report / "explorer", tmp_path / "explorer")
     (tmp_path / "style.css").write_bytes((report / "style.css").read_bytes())
-    text = (report / "explorer.html").read_text(encoding="utf-8")
-    seen = dict(_seen(text.replace("</body>", EXPLORER), tmp_path, "--virtual-time-budget=20000"))
-    assert seen["samplers"] == ["MD", "Uniform"]
+    seen = _seen(report / "explorer.html", script, tmp_path)
+    assert seen["samplers"] == [["MD", True], ["Uniform", True]]
     assert "view=first2022paper%2Fruns" in seen["address"]
     assert "samplers=md&" in seen["address"]
     assert seen["reading"] == "400 bits sent by clients: MD 0.5 [0.2516, 0.7484]"
@@ -459,33 +374,41 @@ def test_a_checkbox_hides_the_printed_numbers_of_a_figure(report, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("page", "items", "fields"), [("claims.html", 7, 5), ("second2025paper.html", 1, 2)]
+    ("name", "items", "fields"), [("claims.html", 7, 5), ("second2025paper.html", 1, 2)]
 )
 def test_without_the_script_everything_is_shown_and_no_field_needs_it(
-    report, tmp_path, page, items, fields
+    report, tmp_path, name, items, fields
 ):
-    text = (report / page).read_text(encoding="utf-8")
-    style = (report / "style.css").read_text(encoding="utf-8")
-    text = text.replace("</head>", f"<style>{style}</style></head>")
+    script = """
+      const page = document.querySelector("iframe").contentDocument;
+      const shown = [...page.querySelectorAll("[data-item]")].filter(item => item.offsetParent);
+      report([shown.length, page.querySelectorAll("select, input").length]);
+    """
+    text, style = ((report / file).read_text(encoding="utf-8") for file in (name, "style.css"))
+    text = html.escape(text.replace("</head>", f"<style>{style}</style></head>"))
     # A frame that may not run scripts tells the page around it what it shows.
-    for allowed, field_count in {
-        "allow-same-origin allow-scripts": fields,
-        "allow-same-origin": 0,
-    }.items():
-        frame = f'<iframe sandbox="{allowed}" srcdoc="{html.escape(text)}"></iframe>'
-        assert _seen(f"<body>{frame}{WATCHER}</body>", tmp_path) == [items, field_count]
+    for allowed, count in {"allow-scripts": fields, "": 0}.items():
+        frame = f'<iframe sandbox="allow-same-origin {allowed}" srcdoc="{text}"></iframe>'
+        page = f"<body>{frame}<script></script></body>"
+        assert _seen(page, script, tmp_path, silent=False) == [items, count]
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="no axe-core here; 'make axe' downloads it")
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", PAGES)
 def test_page_is_accessible(report, tmp_path, name, scheme):
+    script = """
+      for (const part of document.querySelectorAll("details")) part.open = true;
+      const {violations} = await axe.run(document);
+      report([matchMedia("(prefers-color-scheme: dark)").matches, violations.map(each =>
+        [each.id, each.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])]);
+    """
     shutil.copytree(report, tmp_path, dirs_exist_ok=True)
-    text = (report / name).read_text(encoding="utf-8")
     rules = AXE.read_text(encoding="utf-8").replace("</script", "<\\/script")
-    page = text.replace("</body>", f"<script>{rules}</script>{INSPECTOR}")
-    options = (f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",)
-    dark, violations = _seen(page, tmp_path, *options, "--virtual-time-budget=30000")
+    text = (report / name).read_text(encoding="utf-8")
+    text = text.replace("</body>", f"<script>{rules}</script></body>")
+    option = f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}"
+    dark, violations = _seen(text, script, tmp_path, option, silent=False)
     assert dark == (scheme == "dark")
     assert violations == []
 

@@ -16,17 +16,15 @@ def _section(page, dataset):
     return page[start : page.index("</section", start)]
 
 
-def test_without_cards_there_is_no_page_and_no_link_to_it(results):
+def test_without_cards_or_the_cross_matrix_there_is_no_such_page_and_no_link_to_it(results):
     report = results.build()
-    assert not (report / "data.html").exists()
     assert not (report / "cards").exists()
-    for page in report.glob("*.html"):
-        assert "data.html" not in page.read_text(encoding="utf-8")
+    for name in ("data.html", "schemes.html"):
+        assert not (report / name).exists()
+        assert not any(name in page.read_text(encoding="utf-8") for page in report.glob("*.html"))
 
 
-def test_every_other_page_links_to_the_page(results):
-    add_cards(results.root)
-    report = results.build()
+def test_every_other_page_links_to_the_page(report):
     pages = {page.name for page in report.glob("*.html")} - {"data.html"}
     assert "first2022paper.html" in pages
     for name in pages:

@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 import yaml
 from cffconvert import Citation
-from jsonschema import ValidationError
 
 import fedsampling
 from fedsampling.base.errors import InputError
@@ -16,11 +15,16 @@ from fedsampling.report import citation
 CITATION = Path(__file__).parents[2] / "CITATION.cff"
 
 
+def cited(software, origin=None):
+    """Cite a verdict on a paper."""
+    texts = dict.fromkeys(("statement", "reported", "ours", "margin", "reason", "rule"), "")
+    claim = Claim(id="c1", artefact="figure1", verdict="reproduced", **texts)
+    paper = load_paper("rizk2022importance", CITATION.parent / "papers")
+    return citation.cited(software, paper, claim, origin)
+
+
 def test_citation_cff_validates_against_its_schema():
-    content = CITATION.read_text(encoding="utf-8")
-    Citation(content).validate()
-    with pytest.raises(ValidationError, match="'writers' was unexpected"):
-        Citation(content.replace("authors:", "writers:", 1)).validate()
+    Citation(CITATION.read_text(encoding="utf-8")).validate()
 
 
 def test_citation_cff_names_the_installed_version_and_the_five_papers():
@@ -61,30 +65,21 @@ def test_the_address_in_citation_cff_is_in_all_citations(line, address, tmp_path
     software = citation.read(tmp_path / "CITATION.cff")
     entry = re.sub(" +", " ", citation.software_bibtex(software, None, []))
     assert f"url = {{{address}}}," in entry
-    texts = dict.fromkeys(("statement", "reported", "ours", "margin", "reason", "rule"), "")
-    claim = Claim(id="c1", artefact="figure1", verdict="reproduced", **texts)
-    cited = citation.cited(
-        software, load_paper("fraboni2021clustered", CITATION.parent / "papers"), claim, None
-    )
-    assert cited["line"].endswith(f"; {address}.")
-    assert f"{{{address}}}" in cited["bibtex"]
+    of_verdict = cited(software)
+    assert of_verdict["line"].endswith(f"; {address}.")
+    assert f"{{{address}}}" in of_verdict["bibtex"]
 
 
 @pytest.mark.parametrize(
-    ("commits", "cited"),
+    ("commits", "words"),
     [
-        ("ab12", "commit ab12; "),
         ("ab12, cd34", "commits ab12 and cd34; "),
         ("ab12, cd34, ef56", "runs from 3 commits; "),
     ],
 )
-def test_verdicts_cite_up_to_two_commits(commits, cited):
-    texts = dict.fromkeys(("statement", "reported", "ours", "margin", "reason", "rule"), "")
-    claim = Claim(id="c1", artefact="figure1", verdict="reproduced", **texts)
+def test_verdicts_cite_up_to_two_commits(commits, words):
     origin = Provenance(scale="paper", data="official", commit=commits)
-    paper = load_paper("rizk2022importance", CITATION.parent / "papers")
-    line = citation.cited(citation.read(CITATION), paper, claim, origin)["line"]
-    assert f", {cited}" in line
+    assert f", {words}" in cited(citation.read(CITATION), origin)["line"]
 
 
 @pytest.mark.parametrize("text", ["", "@article{other, title={x}}", "@a{key,}\n@b{more,}"])

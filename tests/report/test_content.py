@@ -30,13 +30,8 @@ def test_only_artefacts_that_exist_and_are_declared_are_read(results):
         content.load(folder, {})
 
 
-def replaced(old):
-    def replace(path):
-        text = path.read_text()
-        assert old in text
-        path.write_text(text.replace(old, f"{old[:-1]}9"))
-
-    return replace
+def replace_words(path):
+    path.write_text(path.read_text().replace("Deviation", "Deviatio9"))
 
 
 def flipped(name):
@@ -56,26 +51,17 @@ def change_verdict(path):
     change(claims, claims=[claim | {"verdict": "proven"}, *remaining])
 
 
-NOT_ITS_OWN = r"artefact\.json: (checksum differs|not JSON)"
-
-
 @pytest.mark.parametrize(
     ("damage", "messages"),
     [
-        (
-            lambda path: path.write_text(path.read_text()[:100]),
-            [r"figure1/artefact\.json: not JSON"],
-        ),
-        *((replaced(old), [NOT_ITS_OWN]) for old in ("Deviation", "embedded", '"sha256": "')),
-        *(
-            (flipped(name), [rf"{name}: changed since it was drawn; render it"])
-            for name in ("figure1.csv", "figure1.svg", "figure1.png")
-        ),
+        (lambda path: path.write_text("{"), [r"figure1/artefact\.json: not JSON"]),
+        (replace_words, [r"artefact\.json: checksum differs"]),
+        (flipped("figure1.csv"), [r"figure1\.csv: changed since it was drawn; render it"]),
+        (flipped("figure1.svg"), [r"figure1\.svg: changed since it was drawn; render it"]),
         (lambda path: change(path, kind="picture", notes=3), ["kind", "notes"]),
-        *(
-            (lambda path, name=name: change(path, files={"svg": name}), ["which is missing"])
-            for name in ("missing.svg", "../table1/table1.csv", "/etc/passwd")
-        ),
+        (lambda path: change(path, files={"svg": "missing.svg"}), ["which is missing"]),
+        (lambda path: change(path, files={"svg": "../table1/table1.csv"}), ["which is missing"]),
+        (lambda path: change(path, files={"svg": "/etc/passwd"}), ["which is missing"]),
         (change_verdict, [r"second2025paper\.json: 0\.verdict"]),
     ],
 )

@@ -27,10 +27,6 @@ def _references(value):
             yield from _references(inner)
 
 
-def _as_list(value):
-    return value if isinstance(value, list) else [value]
-
-
 def test_every_reference_leads_to_an_entity(crate):
     # What the metadata file conforms to, and Snakemake's own pages, are not described in it.
     language = crate[crate["workflow/Snakefile"]["programmingLanguage"]["@id"]]
@@ -81,7 +77,8 @@ def test_main_entity_is_the_snakemake_workflow(crate):
     language = crate[workflow["programmingLanguage"]["@id"]]
     assert (language["@type"], language["name"]) == ("ComputerLanguage", "Snakemake")
     assert language["version"] == "9.27.1"
-    for slot in _as_list(workflow["input"]):
+    slots = workflow["input"] if isinstance(workflow["input"], list) else [workflow["input"]]
+    for slot in slots:
         assert crate[slot["@id"]]["@type"] == "FormalParameter"
         assert crate[slot["@id"]]["additionalType"] == "Text"
 

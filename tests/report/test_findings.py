@@ -1,13 +1,12 @@
 """Findings: prose that takes its numbers from claims and artefacts, and is shown with no others."""
 
-import shutil
 from pathlib import Path
 
 import pytest
-from fake_results import Results, change, redraw
+from fake_results import change, redraw
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import read_record, write_record
+from fedsampling.base.files import read_record
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Past
 from fedsampling.report import content, findings
@@ -19,56 +18,55 @@ KEY = "first2022paper"
 TEXT = 'MD needs {{ n(row("table1", name="md").value) }} rounds.\n\n{{ table() }}\n'
 
 
-@pytest.fixture
-def project(tmp_path, results):
-    """Give one paper findings, and numbers for them."""
-    shutil.copytree(results.root, tmp_path / "copy")
-    copy = Results(tmp_path / "copy")
-    (copy.root / "results" / "artefacts" / KEY / "table1" / "table1.csv").write_text(
-        "name,value\nmd,1234.5\nuniform,7\n"
-    )
-    redraw(copy.root / "results" / "artefacts" / KEY / "table1")
-    (copy.root / "papers" / KEY / findings.FILE).write_text(TEXT)
-    return copy
-
-
 def write_template(project, text):
     (project.root / "papers" / KEY / findings.FILE).write_text(text)
 
 
-def section(copy):
-    judged = content.claims(copy.root / "results" / "claims" / f"{KEY}.json")
-    artefacts = copy.root / "results" / "artefacts" / KEY
-    return findings.sections(copy.papers()[KEY], judged, artefacts)[0]
+@pytest.fixture
+def project(results):
+    """Give one paper findings, and numbers for them."""
+    table = results.root / "results" / "artefacts" / KEY / "table1"
+    (table / "table1.csv").write_text("name,value\nmd,1234.5\nuniform,7\n")
+    redraw(table)
+    write_template(results, TEXT)
+    return results
+
+
+def judged(project):
+    return content.claims(project.root / "results" / "claims" / f"{KEY}.json")
+
+
+def sections(project):
+    """Return the findings, and the notes on data."""
+    artefacts = project.root / "results" / "artefacts" / KEY
+    return findings.sections(project.papers()[KEY], judged(project), artefacts)
 
 
 def test_numbers_and_verdicts_are_those_of_the_results(project):
-    text = section(project)
+    text = sections(project)[0]
     assert text.startswith("## Lovelace et al., 2022\n\nMD needs 1,230 rounds.\n")
     path = project.root / "results" / "claims" / f"{KEY}.json"
-    judged = read_record(path)
-    assert judged["claims"][0]["verdict"] == "reproduced"
+    first, *others = read_record(path)["claims"]
+    assert first["verdict"] == "reproduced"
     assert "| reproduced |" in text
-    judged["claims"][0] |= {"verdict": "contradicted", "ours": "17 dB", "drawn": []}
-    write_record(path, judged)
-    assert "| 17 dB | contradicted |" in section(project)
+    changed = {"verdict": "contradicted", "ours": "17 dB", "drawn": []}
+    change(path, claims=[first | changed, *others])
+    assert "| 17 dB | contradicted |" in sections(project)[0]
 
 
 def test_changed_verdicts_are_listed_with_todays_and_the_reason(project):
     paper = project.papers()[KEY]
     past = Past(date="2026-11-22", verdict="contradicted", why="A new rule.")
     claims = {"c1": paper.claims["c1"].model_copy(update={"history": [past]})}
-    judged = content.claims(project.root / "results" / "claims" / f"{KEY}.json")
-    text = findings.history({KEY: (paper.model_copy(update={"claims": claims}), judged)})
+    changed = paper.model_copy(update={"claims": claims})
+    text = findings.history({KEY: (changed, judged(project))})
     row = "| Lovelace et al., 2022 | c1 | 2026-11-22 | contradicted | reproduced | A new rule. |\n"
     assert text == findings.HISTORY_HEAD + row
 
 
 def test_notes_on_data_have_a_page_of_their_own(project):
     write_template(project, "Fast.\n\n### Data\n\n- Incomplete.\n")
-    judged = content.claims(project.root / "results" / "claims" / f"{KEY}.json")
-    artefacts = project.root / "results" / "artefacts" / KEY
-    assert findings.sections(project.papers()[KEY], judged, artefacts) == (
+    assert sections(project) == (
         "## Lovelace et al., 2022\n\nFast.\n",
         "## Lovelace et al., 2022\n\n- Incomplete.\n",
     )
@@ -78,7 +76,7 @@ def test_a_number_can_come_from_a_note_below_an_artefact(project):
     described = project.root / "results" / "artefacts" / KEY / "table1" / "artefact.json"
     change(described, notes=["Nothing.", "It is 8.2 dB."])
     write_template(project, '{{ noted("table1", "([0-9.]+) dB") }}')
-    assert section(project).endswith("\n\n8.2")
+    assert sections(project)[0].endswith("\n\n8.2")
 
 
 @pytest.mark.parametrize(
@@ -93,13 +91,13 @@ def test_a_number_can_come_from_a_note_below_an_artefact(project):
 def test_a_number_that_is_not_among_the_results_is_an_error(project, template):
     write_template(project, template)
     with pytest.raises(InputError, match="the results lack a number"):
-        section(project)
+        sections(project)[0]
 
 
 def test_the_report_shows_findings_with_the_numbers_that_they_were_written_for(project):
     docs = project.root / findings.DOCS
     docs.parent.mkdir()
-    docs.write_text(findings.HEAD + section(project))
+    docs.write_text(findings.HEAD + sections(project)[0])
     page = (project.build() / f"{KEY}.html").read_text(encoding="utf-8")
     assert "<p>MD needs 1,230 rounds.</p>" in page
     assert ">reproduced</td>" in page
@@ -112,7 +110,7 @@ def test_html_within_findings_is_shown_and_not_run(project):
     write_template(project, "A <script>alert(1)</script>.\n\n<img src=x onerror=alert(2)>\n")
     docs = project.root / findings.DOCS
     docs.parent.mkdir()
-    docs.write_text(section(project))
+    docs.write_text(sections(project)[0])
     html = findings.as_published(
         project.papers()[KEY], [], project.root / "results" / "artefacts" / KEY
     )
@@ -147,7 +145,6 @@ def test_findings_of_some_papers_never_replace_those_of_all(tmp_path, restrictio
 
 
 def test_a_speed_up_of_zero_is_a_missed_target():
-    assert (
-        findings.interval({"speed_up": 0.0, "low": 0.0, "high": 0.0}, "speed_up") == "target missed"
-    )
+    missed = {"speed_up": 0.0, "low": 0.0, "high": 0.0}
+    assert findings.interval(missed, "speed_up") == "target missed"
     assert findings.interval({"mean": 0.0, "low": -1.0, "high": 1.0}) == "0 [−1.00, 1.00]"

@@ -1,9 +1,11 @@
-"""One table of display names serves pages and figures."""
+"""One table of display names serves pages and figures, and the page of all samplers."""
+
+from pathlib import Path
 
 import pytest
 
-from fedsampling.report.names import NAMES, display_name
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.report.names import INFORMATION_COSTS, NAMES, display_name, page
+from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 
 
 def test_every_sampler_has_a_name_and_no_two_share_one():
@@ -22,3 +24,14 @@ def test_every_sampler_has_a_name_and_no_two_share_one():
 )
 def test_an_entry_with_settings_or_of_a_user_has_a_name_too(key, title):
     assert display_name(key).title == title
+
+
+def test_the_page_is_what_the_verb_prints():
+    document = Path(__file__).parents[2] / "docs/schemes.md"
+    text = document.read_text(encoding="utf-8")
+    assert text == page(), "run: fedsampling schemes > docs/schemes.md"
+    assert text.count("\n| [`") == len(Scheme.members())
+
+
+def test_every_observation_has_its_cost():
+    assert INFORMATION_COSTS.keys() == NETWORK_NEEDS | CONVEX_NEEDS

@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.clustered import units_by_sample, units_by_similarity
-from fedsampling.samplers.divfl import distances, lazy_greedy, sampled_greedy
+from fedsampling.samplers.clustered import units_by_sample
 from fedsampling.samplers.latency import best_subset, shares
-from fedsampling.samplers.numerics import MEASURES, WARD_VARIANTS, dissimilarities
+from fedsampling.samplers.numerics import MEASURES, WARD_VARIANTS
 from fedsampling.samplers.scheme import Setup, candidate_set, scheme
 from fedsampling.theory.heterogeneity import bounded
 
 from .rounds import play
 
 N, RUNS = 20, 3
-ALL = {
-    "approx_opt": {"m": 4, "solver": "trust-constr", "solver_iterations": 2},
-    "clustered_similarity": {"m": 4},
-    "delayhet_sampling": {"m": 4, "solver": "vertex"},
-    "delayhet_submodular": {"solver": "exact"},
-    "divfl": {"m": 4, "weights": "covered"},
-}
+SAMPLERS = [
+    {"name": "approx_opt", "m": 4, "solver": "trust-constr", "solver_iterations": 2},
+    {"name": "clustered_similarity", "m": 4},
+    {"name": "clustered_similarity", "m": 6, "measure": "l1", "ward": "code"},
+    {"name": "delayhet_sampling", "m": 4, "solver": "vertex"},
+    {"name": "delayhet_submodular", "solver": "exact"},
+    {"name": "divfl", "m": 4, "weights": "covered"},
+]
 
 
 def population():
@@ -52,10 +52,10 @@ def played(sampler, rounds=3):
     return answers
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("settings", SAMPLERS, ids=lambda settings: settings["name"])
 @pytest.mark.parametrize("excess", [0, 7])
-def test_with_all_clients_as_candidates_the_sampler_is_the_exact_one(name, excess):
-    exact = scheme(name, **ALL[name])
+def test_with_all_clients_as_candidates_the_sampler_is_the_exact_one(settings, excess):
+    exact = scheme(**settings)
     assert played(exact.model_copy(update={"candidates": N + excess})) == played(exact)
 
 
@@ -81,15 +81,6 @@ def test_all_sets_of_candidates_are_equally_likely():
     assert abs(np.array(counts) - 500).max() < 5 * np.sqrt(500 * 0.9)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_sampled_greedy_with_all_clients_is_the_greedy_algorithm(seed):
-    g = np.random.default_rng(seed).standard_normal((25, 4)).astype(np.float32)
-    chosen, rows = sampled_greedy(g, 7, 25, np.random.default_rng(0))
-    D = distances(g)
-    np.testing.assert_array_equal(chosen, lazy_greedy(D, 7))
-    np.testing.assert_allclose(rows, D[chosen], atol=1e-6)
-
-
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("ward", WARD_VARIANTS)
 @pytest.mark.parametrize("size", [1, 2, 5, 20, 39])
@@ -102,19 +93,6 @@ def test_groups_from_a_sample_keep_the_sums_of_rows_and_columns(measure, ward, s
     assert (units >= 0).all()
     assert (units.sum(1) == n_samples.sum()).all()
     np.testing.assert_array_equal(units.sum(0), m * n_samples)
-
-
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("ward", WARD_VARIANTS)
-def test_groups_from_a_sample_of_all_clients_are_those_of_algorithm_2(measure, ward):
-    rng = np.random.default_rng(5)
-    n_samples, m = rng.integers(1, 60, 40), 6
-    updates = rng.standard_normal((40, 9)).astype(np.float32)
-    updates[:5] = 0
-    rho = dissimilarities(updates, measure, ward)
-    exact = units_by_similarity(n_samples, rho, m, np.random.default_rng(1), ward)
-    result = units_by_sample(n_samples, updates, m, measure, np.random.default_rng(1), 40, ward)
-    np.testing.assert_array_equal(result, exact)
 
 
 def test_clients_outside_the_sample_join_the_most_similar_group():

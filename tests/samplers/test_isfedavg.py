@@ -22,7 +22,7 @@ def data():
 
 
 MODEL = linear_regression(0.1)
-E, B = np.ones(K, np.int64), np.array([3, 2, 1, 4, 7])
+E, B = np.array([1, 2, 1, 3, 2]), np.array([3, 2, 1, 4, 7])
 
 
 class OneUniform:
@@ -42,14 +42,10 @@ def pieces(pi):
     return ((ends[:-1] + ends[1:]) / 2)[is_interval], np.diff(ends)[is_interval]
 
 
-def prepared(data, rule, runs, B=B, variability="optimum"):
-    setup = Setup(data.n_samples, data.p, runs, E, B, at_optimum(MODEL, data))
-    return ISFedAvg(m=L, probabilities=rule, variability=variability).prepared(setup)
-
-
 def at_model(data, rule, runs, w, variability="optimum"):
     """Set up a sampler, and what it observes at w; a tracked one holds arbitrary probabilities."""
-    sampler = prepared(data, rule, runs, variability=variability)
+    setup = Setup(data.n_samples, data.p, runs, E, B, at_optimum(MODEL, data))
+    sampler = ISFedAvg(m=L, probabilities=rule, variability=variability).prepared(setup)
     state = sampler.state()
     if rule == "tracked":
         rng = np.random.default_rng(1)
@@ -110,8 +106,8 @@ def test_agents_of_the_optimal_rule_are_included_in_proportion_to_equation_48(da
         rows = slice(data.start[k], data.start[k + 1])
         x, y = data.x[rows], data.y[rows]
         g = 2 * (x @ w - y)[:, None] * x + 2 * MODEL.rho * w
-        sigma2 = 6 / B[k] * np.linalg.norm(g, axis=1).mean() ** 2
-        expected.append(np.sqrt(sigma2 + (3 + 6 / B[k]) * (g.mean(0) ** 2).sum()))
+        sigma2 = 6 / (E[k] * B[k]) * np.linalg.norm(g, axis=1).mean() ** 2
+        expected.append(np.sqrt(sigma2 + (3 + 6 / (E[k] * B[k])) * (g.mean(0) ** 2).sum()))
     sampler, _ = at_model(data, "optimal", 1, w)
     assert sampler.state()["p_agents"][0] == pytest.approx(np.array(expected) / sum(expected))
 
@@ -135,19 +131,13 @@ def test_tracking_agents_is_equation_52(data, variability):
     sampler, _ = at_model(data, "tracked", 2, np.zeros(M), variability)
     before = sampler.state()["p_agents"].copy()
     slots = Slots(np.array([0, 0, 1, 1]), np.array([0, 4, 2, 3]), np.ones(4))
-    gradient, sigma2 = np.arange(8.0).reshape(4, M), np.array([1.0, 2, 3, 4])
+    k, gradient, sigma2 = slots.client, np.arange(8.0).reshape(4, M), np.array([1.0, 2, 3, 4])
     sampler.saw_round(slots, {"gradient": gradient, "sigma2": sigma2})
-    norms = at_optimum(MODEL, data)["mean_norm"]
+    if variability == "optimum":
+        sigma2 = 6 / (E[k] * B[k]) * at_optimum(MODEL, data)["mean_norm"][k] ** 2
+    scores = np.sqrt(sigma2 + (3 + 6 / (E[k] * B[k])) * (gradient**2).sum(1))
+    expected = before.copy()
     for run, rows in enumerate(([0, 1], [2, 3])):
-        active = slots.client[rows]
-        scores = []
-        for row, k in zip(rows, active, strict=True):
-            optimum_sigma2 = 6 / (E[k] * B[k]) * norms[k] ** 2
-            s2 = optimum_sigma2 if variability == "optimum" else sigma2[row]
-            scores.append(np.sqrt(s2 + (3 + 6 / (E[k] * B[k])) * (gradient[row] ** 2).sum()))
-        inactive = np.delete(np.arange(K), active)
-        expected = np.array(scores) / sum(scores) * (1 - before[run, inactive].sum())
-        assert sampler.state()["p_agents"][run, active] == pytest.approx(expected)
-        np.testing.assert_array_equal(
-            sampler.state()["p_agents"][run, inactive], before[run, inactive]
-        )
+        share = scores[rows] / scores[rows].sum()
+        expected[run, k[rows]] = share * (1 - np.delete(before[run], k[rows]).sum())
+    np.testing.assert_allclose(sampler.state()["p_agents"], expected)

@@ -25,8 +25,9 @@ from fedsampling.samplers.numerics import (
     expected_delay_gradient,
     minimum_norm_point,
 )
-from fedsampling.samplers.scheme import Setup, View
 from fedsampling.theory.heterogeneity import bounded
+
+from .rounds import equal, play
 
 
 def population(m, seed, share=0.9, k=None, tail=False):
@@ -36,6 +37,11 @@ def population(m, seed, share=0.9, k=None, tail=False):
     B = np.linalg.norm(points[:, None] - points, axis=2)
     delays = 30 + rng.lognormal(4, 2, m) if tail else rng.uniform(15, 100, m)
     return bounded(B, share, k), delays
+
+
+def symmetric(values):
+    upper = np.triu(values, 1)
+    return upper + upper.T
 
 
 def subsets(m):
@@ -55,8 +61,7 @@ def test_scan_of_prefixes_finds_the_best_of_all_sets(m, seed, tail, share):
 
 def test_scan_finds_the_best_of_4095_sets_without_assumption_3():
     rng = np.random.default_rng(5)
-    B = np.triu(rng.uniform(0.5, 3, (12, 12)), 1)
-    B, delays = B + B.T, rng.uniform(15, 100, 12)
+    B, delays = symmetric(rng.uniform(0.5, 3, (12, 12))), rng.uniform(15, 100, 12)
     chosen, _ = best_subset(B, delays)
     minimum = min(subset_objective(B, delays, np.array(S)) for S in subsets(12))
     assert subset_objective(B, delays, chosen) == pytest.approx(minimum)
@@ -76,8 +81,7 @@ def test_shares_count_the_clients_that_a_member_represents():
 @settings(max_examples=40)
 def test_minimum_norm_point_minimises_submodular_functions(m, seed):
     rng = np.random.default_rng(seed)
-    W = np.triu(rng.uniform(0, 1, (m, m)), 1)
-    W, gain = W + W.T, rng.normal(0, 2, m)
+    W, gain = symmetric(rng.uniform(0, 1, (m, m))), rng.normal(0, 2, m)
 
     def f(S):  # a cut and a modular part
         inside = np.isin(np.arange(m), S)
@@ -92,16 +96,16 @@ def test_minimum_norm_point_minimises_submodular_functions(m, seed):
 
 
 def test_minnorm_depends_on_the_order_it_starts_from():
-    gaps = []
+    gaps = {"delay": [], "chance": []}
     for seed in range(10):
         B, delays = population(30, seed)
         minimum = subset_objective(B, delays, best_subset(B, delays)[0])
-        for start in (None, np.random.default_rng(seed).permutation(30)):
+        starts = {"delay": None, "chance": np.random.default_rng(seed).permutation(30)}
+        for name, start in starts.items():
             result, _ = best_subset(B, delays, "minnorm", start)
-            gaps.append(subset_objective(B, delays, result) / minimum - 1)
-    by_delay, by_chance = np.array(gaps[::2]), np.array(gaps[1::2])
-    assert by_delay.mean() < 0.01
-    assert by_chance.mean() > 0.1
+            gaps[name].append(subset_objective(B, delays, result) / minimum - 1)
+    assert np.mean(gaps["delay"]) < 0.01
+    assert np.mean(gaps["chance"]) > 0.1
 
 
 def test_three_clients_show_that_g_is_not_submodular():
@@ -163,31 +167,33 @@ def test_descent_with_the_exact_gradient_reaches_the_minimum_for_one_draw(k, lar
     assert reached < distribution_objective(B, delays, uniform, k)
 
 
-def test_invalid_arguments_are_rejected():
-    B, delays = population(5, 0)
-    for call, message in (
-        (lambda: best_distribution(10 * B, delays), "at the start"),
-        (lambda: best_subset(B[:3], delays), "square"),
-        (lambda: best_subset(B, -delays), "delays"),
-        (lambda: best_subset(B, delays, "minnrom"), "did you mean 'minnorm'"),
-        (lambda: best_distribution(B, delays, start=np.ones(5)), "start"),
-    ):
-        with pytest.raises(InputError, match=message):
-            call()
+B5, DELAYS5 = population(5, 0)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (best_distribution, {"B": 10 * B5}, "at the start"),
+        (best_distribution, {"start": np.ones(4)}, "start"),
+        (best_subset, {"B": B5[:3]}, "square"),
+        (best_subset, {"delays": -DELAYS5}, "delays"),
+        (best_subset, {"solver": "minnrom"}, "did you mean 'minnorm'"),
+    ],
+)
+def test_invalid_arguments_are_rejected(function, arguments, message):
+    with pytest.raises(InputError, match=message):
+        function(**{"B": B5, "delays": DELAYS5, **arguments})
 
 
 def test_represented_clients_are_determined_from_b_before_it_is_capped():
     """All B are beyond the bound: cut off, they would make one client the proxy of all."""
     B, delays = population(20, 3)
     B *= 1e5
-    n_samples = np.ones(20, np.int64)
-    scheme = DelayHetSubmodular(solver="exact", share=0.99, rule="clip")
-    scheme = scheme.prepared(Setup(n_samples, n_samples / 20, delays=delays))
-    view = View(n_samples, n_samples / 20, 1, 1, {"delays": delays})
-    view.observed["heterogeneity"] = B[None]
-    slots = scheme.select(view, None)
+    setup = equal(20, delays=delays)
+    sampler = DelayHetSubmodular(solver="exact", share=0.99, rule="clip").prepared(setup)
+    slots, weights = play(sampler, setup, observed={"delays": delays, "heterogeneity": B[None]})
     assert 1 < len(slots.client) < 20
-    np.testing.assert_allclose(scheme.weigh(slots, view, None), shares(B, slots.client))
+    np.testing.assert_allclose(weights, shares(B, slots.client))
     cut_off = shares(bounded(B, 0.99, rule="clip"), slots.client)
     assert cut_off[0] == pytest.approx(1 - (len(slots.client) - 1) / 20)  # what it must not be
 

@@ -90,15 +90,16 @@ def test_without_a_shared_channel_all_clients_faster_than_the_deadline_are_selec
     assert len(drawn(FedCS(d=8, deadline=5.5, upload=0.9), 1)[1]) == 2
 
 
-EVERYONE = np.ones(3, np.bool_)
-
-
-def test_odds_agree_with_change_probs():
-    # Of three tiers the worst gets 2/3, the next 1/3 and the best nothing.
-    np.testing.assert_allclose(rank_odds(np.array([0.2, 0.9, 0.5]), EVERYONE), [0, 2 / 3, 1 / 3])
-    usable = np.array([True, False, True])
-    np.testing.assert_allclose(rank_odds(np.array([0.2, 0.9, 0.5]), usable), [0, 0, 1])
-    assert rank_odds(np.array([0.2, 0.9]), np.array([True, False])).tolist() == [1, 0]
+@pytest.mark.parametrize(
+    ("losses", "usable", "odds"),
+    [
+        ([0.2, 0.9, 0.5], [True, True, True], [0, 2 / 3, 1 / 3]),  # the best gets nothing
+        ([0.2, 0.9, 0.5], [True, False, True], [0, 0, 1]),
+        ([0.2, 0.9], [True, False], [1, 0]),
+    ],
+)
+def test_odds_agree_with_change_probs(losses, usable, odds):
+    np.testing.assert_allclose(rank_odds(np.array(losses), np.array(usable)), odds)
 
 
 def test_a_tiers_loss_is_weighted_by_samples_of_available_clients():
@@ -128,15 +129,11 @@ def prepared(**settings):
 def test_odds_change_if_the_last_tier_has_not_improved():
     worst = np.array([0.1, 0.1, 0.9, 0.9, 0.5, 0.5])
     drawn = tiers_of_rounds(prepared(interval=2), lambda t: worst, 4)
-    for t in (0, 1):  # no look yet: all alike
-        np.testing.assert_allclose(np.bincount(drawn[t], minlength=3) / 300, 1 / 3, atol=0.14)
-    share = np.bincount(drawn[2], minlength=3) / 300
-    np.testing.assert_allclose(share, [0, 2 / 3, 1 / 3], atol=0.14)
-
-
-def test_odds_stay_if_the_last_tier_has_improved():
-    drawn = tiers_of_rounds(prepared(interval=1), lambda t: np.full(6, 1.0 / (t + 1)), 6)
-    np.testing.assert_allclose(np.bincount(drawn[-1], minlength=3) / 300, 1 / 3, atol=0.14)
+    expected = (np.full(3, 1 / 3), np.full(3, 1 / 3), [0, 2 / 3, 1 / 3])  # no look before round 2
+    for tier, odds in zip(drawn, expected, strict=False):
+        np.testing.assert_allclose(np.bincount(tier, minlength=3) / 300, odds, atol=0.14)
+    improved = tiers_of_rounds(prepared(interval=1), lambda t: np.full(6, 1.0 / (t + 1)), 6)
+    np.testing.assert_allclose(np.bincount(improved[-1], minlength=3) / 300, 1 / 3, atol=0.14)
 
 
 def test_losses_are_asked_only_every_interval():

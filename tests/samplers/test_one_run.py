@@ -8,38 +8,16 @@ from small_network import learner
 import fedsampling as fs
 from fedsampling.base.records import Positive
 from fedsampling.base.stopping import Stopped
-from fedsampling.base.streams import Draws
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.learning.training.evaluation import evaluate
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.observing import observations_for
-from fedsampling.samplers.scheme import Setup, View
+from fedsampling.samplers.scheme import Setup
+
+from .rounds import equal, play
 
 SEEDS = [3, 0, 8]
-
-
-class MDAlone(fs.Sampler, name="md_of_one_run"):
-    """m draws by importance."""
-
-    m: Positive
-
-    def select(self, view, rng):
-        return rng.choice(view.n, self.m, p=view.p)
-
-
-class MDStacked(fs.Scheme, name="md_of_a_stack"):
-    """The same, stacked."""
-
-    m: Positive
-
-    def select(self, view, rng):
-        n = len(view.p)
-        generators = rng.generators("clients")
-        return fs.Slots.stack([generator.choice(n, self.m, p=view.p) for generator in generators])
-
-    def weigh(self, slots, view, rng):
-        return np.full(len(slots), 1 / self.m)
 
 
 class ByLossAlone(fs.Sampler, name="by_loss_of_one_run"):
@@ -73,7 +51,7 @@ class ByLossStacked(fs.Scheme, name="by_loss_of_a_stack"):
         return view.p[slots.client] / (self.m * self._q[slots.run, slots.client])
 
 
-class FreshAlone(fs.Sampler, name="fresh_of_one_run"):
+class Fresh(fs.Sampler, name="fresh_of_one_run"):
     """The m clients that have waited longest; weights by the norms of their updates."""
 
     m: Positive
@@ -100,43 +78,19 @@ class FreshAlone(fs.Sampler, name="fresh_of_one_run"):
         return {"seen": self.seen}
 
 
-class FreshStacked(fs.Scheme, name="fresh_of_a_stack"):
-    """The same, stacked."""
+class Plain(fs.Sampler, name="plain_of_one_run"):
+    """Draws by importance, and says what that cost."""
 
     m: Positive
-    needs = frozenset({"update_norms", "updates"})
-    unbiased = False
-
-    def prepare(self, setup):
-        self.waited = np.zeros((setup.runs, len(setup.p)), np.int64)
-        self.seen = np.zeros(setup.runs)
 
     def select(self, view, rng):
-        chosen = []
-        for waited, generator in zip(self.waited, rng.generators("clients"), strict=True):
-            order = np.lexsort([generator.random(len(view.p)), -waited])
-            waited += 1
-            waited[order[: self.m]] = 0
-            chosen.append(order[: self.m])
-        return fs.Slots.stack(chosen)
+        return rng.choice(view.n, self.m, p=view.p)
 
-    def saw_updates(self, slots, updates):
-        for run in range(len(self.seen)):
-            self.seen[run] += float(np.abs(updates[slots.run == run]).sum())
-
-    def weigh(self, slots, view, rng):
-        norms = view.observed["update_norms"]
-        weights = [norms[slots.run == run] for run in range(view.runs)]
-        return np.concatenate([weight / weight.sum() for weight in weights])
-
-    def measured(self):
-        return {"seen": self.seen.copy()}
+    def exchange_bits(self):
+        return 64.0
 
 
-PAIRS = [(MDAlone, MDStacked), (ByLossAlone, ByLossStacked), (FreshAlone, FreshStacked)]
-
-
-NAMES = {member: member.named for pair in PAIRS for member in pair}
+NAMES = {member: member.named for member in (ByLossAlone, ByLossStacked, Fresh, Plain)}
 
 
 def unlist():
@@ -155,43 +109,49 @@ def _list_samplers():
     unlist()
 
 
-def trained(scheme, rounds=4, checkpoint=None):
+def trained(scheme, seeds=SEEDS, checkpoint=None):
     trainer = learner(LocalWork(steps=2, batch=2, step=0.1))
-    sampler = scheme.prepared(Setup(trainer.n_samples, trainer.p, len(SEEDS)))
+    sampler = scheme.prepared(Setup(trainer.n_samples, trainer.p, len(seeds)))
     trainer.observations = observations_for(sampler, trainer, 4, np.random.default_rng(0))
     callbacks = [measuring(1, lambda theta, _: evaluate(trainer, theta))]
     options = {} if checkpoint is None else {"checkpoint": checkpoint}
-    return train(trainer, sampler, SEEDS, rounds, callbacks, **options).tables("each")
+    return train(trainer, sampler, seeds, 4, callbacks, **options).tables("each")
 
 
-@pytest.mark.parametrize(("single", "stacked"), PAIRS)
-def test_one_run_and_stacked_forms_give_the_same_runs(single, stacked):
-    for table, expected in zip(trained(single(m=2)), trained(stacked(m=2)), strict=True):
+def test_one_run_and_stacked_forms_give_the_same_runs():
+    pairs = zip(trained(ByLossAlone(m=2)), trained(ByLossStacked(m=2)), strict=True)
+    for table, expected in pairs:
+        pd.testing.assert_frame_equal(table, expected)
+
+
+def test_runs_of_one_job_are_those_of_jobs_with_one_seed():
+    for seed, table in zip(SEEDS, trained(Fresh(m=2)), strict=True):
+        (expected,) = trained(Fresh(m=2), [seed])
         pd.testing.assert_frame_equal(table, expected)
 
 
 def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
-    uninterrupted = trained(FreshAlone(m=2))
+    uninterrupted = trained(Fresh(m=2))
     path = tmp_path / "checkpoint.npz"
     rounds = iter([False, False, True, True])
     with pytest.raises(Stopped):
-        trained(FreshAlone(m=2), checkpoint=Checkpoint(path, stop=lambda: next(rounds)))
-    resumed = trained(FreshAlone(m=2), checkpoint=Checkpoint(path))
+        trained(Fresh(m=2), checkpoint=Checkpoint(path, stop=lambda: next(rounds)))
+    resumed = trained(Fresh(m=2), checkpoint=Checkpoint(path))
     for expected, table in zip(uninterrupted, resumed, strict=True):
         pd.testing.assert_frame_equal(expected, table)
 
 
-def test_each_run_is_charged_for_its_exchange(monkeypatch):
-    monkeypatch.setattr(MDAlone, "exchange_bits", lambda self: 64.0)
-    sampler = MDAlone(m=2).prepared(Setup(np.ones(4, int), np.full(4, 0.25), 3))
-    assert sampler.exchange_bits().tolist() == [64.0] * 3
+def test_each_run_has_equal_weights_by_default_and_is_charged_for_its_exchange():
+    setup = equal(4, runs=3)
+    ready = Plain(m=2).prepared(setup)
+    _, omega = play(ready, setup)
+    assert omega.tolist() == [0.5] * 6
+    assert ready.exchange_bits().tolist() == [64.0] * 3
 
 
 def test_a_run_that_diverges_does_not_affect_the_others():
     """NumPy refuses probabilities that are not finite; that run is lost, not the job."""
-    trainer = learner(LocalWork(steps=2, batch=2, step=0.1))
-    sampler = ByLossAlone(m=2).prepared(Setup(trainer.n_samples, trainer.p, 2))
+    setup = equal(5, runs=2)
     losses = np.array([np.ones(5), np.full(5, np.nan)])
-    view = View(trainer.n_samples, trainer.p, 0, 2, {"losses": losses})
-    slots = sampler.select(view, Draws(np.array([0, 1]), 0))
+    slots, _ = play(ByLossAlone(m=2).prepared(setup), setup, observed={"losses": losses})
     assert np.bincount(slots.run).tolist() == [2, 5]

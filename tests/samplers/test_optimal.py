@@ -1,4 +1,4 @@
-"""Optimal client sampling: probabilities compared with independent solutions, and reports."""
+"""Optimal client sampling and K-Vib: probabilities against independent solutions, and reports."""
 
 from dataclasses import replace
 
@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.optimal import approximate, approximate_probabilities, probabilities
+from fedsampling.samplers.optimal import (
+    KVib,
+    approximate,
+    approximate_probabilities,
+    follow_leader,
+    mixing,
+    probabilities,
+)
 from fedsampling.samplers.scheme import Setup, View, scheme
 
 from . import rounds
@@ -152,16 +160,10 @@ def in_rows(slots, omega):
 
 
 @pytest.mark.parametrize("report", REPORTS)
-def test_all_ways_of_reporting_see_the_same_available_clients(report):
-    _, slots, _ = play(report, 20, 3)
-    _, full, _ = play("full", 20, 3)
-    np.testing.assert_array_equal(slots.client, full.client)
-    assert all(len(set(row)) == A for row in slots.client.reshape(-1, A))
-
-
-@pytest.mark.parametrize("report", REPORTS)
 def test_weights_are_the_share_among_the_available_over_the_probability(report):
     _, slots, omega = play(report, 50)
+    np.testing.assert_array_equal(slots.client, play("full", 50)[1].client)  # the same available
+    assert all(len(set(row)) == A for row in slots.client.reshape(-1, A))
     _, w, omega = in_rows(slots, omega)
     norms = w * NORMS[slots.client.reshape(-1, A)]
     q = {
@@ -183,10 +185,11 @@ def test_the_aggregate_is_unbiased_given_the_available_clients(report):
     runs = 3000
     sampler, _, _ = play(report, runs)
     client = np.arange(A)
-    slots = sampler.select(View(np.ones(N, np.int64), P, 0, runs), Draws(np.arange(runs), 0))
+    view, draws = View(np.ones(N, np.int64), P, 0, runs), Draws(np.arange(runs), 0)
+    slots = sampler.select(view, draws)
     slots.client[:] = np.tile(client, runs)
-    view = View(np.ones(N, np.int64), P, 0, runs, {"update_norms": NORMS[slots.client]})
-    omega = sampler.weigh(slots, view, Draws(np.arange(runs), 0)).reshape(runs, A)
+    view = replace(view, observed={"update_norms": NORMS[slots.client]})
+    omega = sampler.weigh(slots, view, draws).reshape(runs, A)
     estimate = omega * NORMS[client]
     error = estimate.std(0) / np.sqrt(runs) + 1e-12
     expected = P[client] / P[client].sum() * NORMS[client]
@@ -251,5 +254,43 @@ def test_scale_changes_local_steps_but_no_draw():
     _, slots, omega = play("uniform", 4)
     _, scaled, omega_scaled = play("uniform", 4, scale=0.25)
     np.testing.assert_array_equal(scaled.scale, 0.25 * slots.scale)
-    np.testing.assert_array_equal(scaled.client, slots.client)
-    np.testing.assert_array_equal(omega, omega_scaled)
+    np.testing.assert_array_equal((scaled.client, omega_scaled), (slots.client, omega))
+
+
+# K-Vib: probabilities that minimise the cost so far, and their limit.
+
+
+def test_probabilities_minimise_the_regularised_cost_so_far():
+    rng = np.random.default_rng(0)
+    for K in (1, 2, 4):
+        feedback, gamma = rng.lognormal(sigma=2, size=6), 0.1
+        optimum = minimize(
+            lambda p, w=feedback + gamma: (w / p).sum(),
+            np.full(6, K / 6),
+            jac=lambda p, w=feedback + gamma: -w / p**2,
+            bounds=[(1e-9, 1)] * 6,
+            constraints={"type": "eq", "fun": lambda p, K=K: p.sum() - K},
+            options={"ftol": 1e-14, "maxiter": 1000},
+        )
+        p = follow_leader(feedback, gamma, K, 0.0)
+        assert ((feedback + gamma) / p).sum() <= optimum.fun * (1 + 1e-6)
+        np.testing.assert_allclose(p, optimum.x, atol=2e-3)
+
+
+def test_probabilities_are_uniform_without_feedback_or_with_full_mixing():
+    np.testing.assert_allclose(follow_leader(np.array([9.0, 1, 0]), 1.0, 2, 1.0), 2 / 3)
+    np.testing.assert_allclose(follow_leader(np.zeros(3), 1.0, 2, 0.1), 2 / 3)
+    assert mixing(100, 10, 500) == (100 / 5000) ** (1 / 3)
+    assert mixing(100, 1, 1) == 1
+
+
+def test_with_constant_norms_probabilities_converge_to_the_optimal_ones():
+    norms, n = np.array([1.0, 2, 4, 0.5, 1]), 5
+    setup = rounds.equal(n)
+    ready = KVib(m=2, horizon=10**9, gamma=1e-3).prepared(setup)
+    for t in range(1500):
+        slots, omega = rounds.play(
+            ready, setup, t, trained=lambda slots: {"update_norms": norms[slots.client]}
+        )
+        np.testing.assert_allclose(omega, 1 / n / ready._q[0, slots.client])
+    np.testing.assert_allclose(ready._q[0], probabilities(norms, 2), rtol=0.12)

@@ -93,12 +93,9 @@ def test_valuation_is_the_sum_of_losses_divided_by_the_root_of_their_number():
 
 
 def test_clients_with_the_smallest_valuations_are_excluded_and_the_others_follow_the_softmax():
-    values = [4.0, 1.0, 3.0, 2.0]
-    probabilities = odds(np.array(values), 0.5, 0.3)
-    expected = [exp(0.3 * value) if value > 2 else 0 for value in values]
-    np.testing.assert_allclose(
-        probabilities / probabilities.sum(), np.array(expected) / sum(expected)
-    )
+    result = odds(np.array([4.0, 1.0, 3.0, 2.0]), 0.5, 0.3)
+    expected = np.array([exp(0.3 * 4), 0, exp(0.3 * 3), 0])
+    np.testing.assert_allclose(result / result.sum(), expected / expected.sum())
 
 
 def test_unknown_valuations_count_as_the_largest_known_one():
@@ -117,6 +114,11 @@ def test_clients_with_large_losses_are_preferred_and_a_share_of_m_is_uniform():
     # α1 leaves out fifteen; the other five are all taken, and five of the fifteen uniformly.
     np.testing.assert_array_equal(share[15:], 1)
     np.testing.assert_allclose(share[:15], 1 / 3, atol=5 * 0.5 / sqrt(runs))
+    # (1 − 0.1) 5 rounded down: four by valuation, one uniformly from the rest.
+    ready = ActiveFL(m=5, least=0.8, temperature=0.0).prepared(setup)
+    ready._values[:] = np.arange(n)
+    slots, _ = play(ready, setup, trained=losses)
+    assert (np.bincount(slots.run[slots.client < 16]) == 1).all()
 
 
 def test_only_participants_update_their_valuation():
@@ -133,12 +135,3 @@ def test_all_clients_are_selected_if_few_are_available(offered):
     setup = equal(12, runs=2)
     slots, _ = play(ActiveFL(m=5).prepared(setup), setup, trained=losses, offered=offered)
     assert [sorted(slots.client[slots.run == run]) for run in (0, 1)] == [offered] * 2
-
-
-def test_a_single_draw_among_few_clients_is_uniform():
-    # (1 − 0.1) 5 rounded down: four by valuation, one uniformly from the rest.
-    setup = equal(40, runs=50)
-    ready = ActiveFL(m=5, least=0.9, temperature=0.0).prepared(setup)
-    ready._values[:] = np.arange(40)
-    slots, _ = play(ready, setup, trained=losses)
-    assert (np.bincount(slots.run[slots.client < 36]) == 1).all()

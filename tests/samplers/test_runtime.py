@@ -110,11 +110,12 @@ def test_draws_follow_the_probabilities_and_weights_are_their_inverse(scheme, du
     assert (np.abs(drawn - q) < 6 * np.sqrt(q * (1 - q) / (runs * m)) + 0.01).all()
 
 
-def test_luo_remembers_the_largest_norm_and_approx_opt_the_last():
+@pytest.mark.parametrize(("scheme", "odds"), [(Luo, [4, 1, 2]), (ApproxOpt, [1, 1, 2])])
+def test_luo_remembers_the_largest_norm_and_approx_opt_the_last(scheme, odds):
     setup = equal(3, delays=np.ones(3))
-    for scheme, odds in ((Luo, np.array([4, 1, 2])), (ApproxOpt, np.array([1, 1, 2]))):
-        ready = scheme(m=1, c=0.0).prepared(setup)
-        for t, norms in enumerate(([4.0, 1, 1], [1.0, 1, 2])):
-            observed = {"delays": setup.delays, "gradients": np.array(norms)[None, :, None]}
-            slots, omega = play(ready, setup, t, observed)
-        assert 1 / 3 / omega == pytest.approx(odds[slots.client] / odds.sum(), rel=1e-3)
+    ready = scheme(m=1, c=0.0).prepared(setup)
+    for t, norms in enumerate(([4.0, 1, 1], [1.0, 1, 2])):
+        observed = {"delays": setup.delays, "gradients": np.array(norms)[None, :, None]}
+        slots, omega = play(ready, setup, t, observed)
+    share = np.array(odds)[slots.client] / sum(odds)
+    assert 1 / 3 / omega == pytest.approx(share, rel=1e-3)

@@ -1,5 +1,7 @@
 """Tracked probabilities: participants redistribute theirs by score."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from fedsampling.samplers.scheme import Setup, Slots
@@ -10,8 +12,6 @@ from .rounds import play
 N = 6
 ONES = np.ones(N, np.int64)
 P = np.arange(1, N + 1) / 21
-
-
 MANY = Setup(ONES, P, 20_000, dimension=3)
 
 
@@ -28,12 +28,10 @@ def test_delta_with_all_clients_is_equation_11():
     updates = np.random.default_rng(0).normal(size=(N, 3)).astype(np.float32)
     ready = Delta(m=N).prepared(Setup(ONES, np.full(N, 1 / N), dimension=3))
     ready.saw_updates(Slots.stack([np.arange(N)]), updates)
-    mean = updates.mean(0)
-    expected = np.array([np.sqrt(((g - mean) ** 2).sum()) for g in updates])
+    expected = np.linalg.norm(updates - updates.mean(0), axis=1)
     np.testing.assert_allclose(ready._tracked[0], expected / expected.sum(), rtol=1e-5)
-    np.testing.assert_allclose(
-        diversities(updates, 0.0), np.sqrt((updates.astype(float) ** 2).sum(1)), rtol=1e-6
-    )
+    norms = np.linalg.norm(updates.astype(float), axis=1)
+    np.testing.assert_allclose(diversities(updates, 0.0), norms, rtol=1e-6)
 
 
 def test_delta_is_unbiased_with_unequal_probabilities():
@@ -62,8 +60,7 @@ def test_agents_are_included_in_proportion_to_their_probability():
 
 def test_with_gradients_probabilities_are_equation_50():
     gradients = np.random.default_rng(0).normal(size=(1, N, 3))
-    setup = Setup(ONES, P, dimension=3)
-    ready = ISFedAvgAgents(m=1, observe="gradients").prepared(setup)
-    play(ready, setup, observed={"gradients": gradients})
-    scores = P * np.sqrt((gradients[0] ** 2).sum(1))
+    ready = ISFedAvgAgents(m=1, observe="gradients").prepared(replace(MANY, runs=1))
+    play(ready, replace(MANY, runs=1), observed={"gradients": gradients})
+    scores = P * np.linalg.norm(gradients[0], axis=1)
     np.testing.assert_allclose(ready._pi[0], scores / scores.sum())

@@ -1,5 +1,7 @@
 """Feature heterogeneity agrees with its definition by d × d matrices."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -83,31 +85,23 @@ def test_refresh_renews_the_participants_and_no_other_pair():
 
 @given(st.integers(2, 8), st.integers(1, 5), st.floats(0.1, 0.99), st.integers(0, 99))
 @settings(max_examples=60)
-def test_scaled_down_to_the_assumptions_keeping_ratios(m, k, share, seed):
-    rng = np.random.default_rng(seed)
-    B = np.triu(rng.uniform(0.1, 5, (m, m)), 1)
-    B = B + B.T
-    scaled = bounded(B, share)
-    assert np.sqrt(2) * scaled.mean(1).max() <= share * (1 + 1e-12)
-    np.testing.assert_allclose(scaled * B.max(), B * scaled.max())
-    strict = bounded(B, share, k)
-    for p in rng.dirichlet(np.full(m, 0.5), 20):
-        assert bias(strict, p, k) <= share**2 * (1 + 1e-12)
-    np.testing.assert_array_equal(bounded(scaled / 10, share), scaled / 10)
-
-
-@given(st.integers(2, 8), st.integers(1, 5), st.floats(0.1, 0.99), st.integers(0, 99))
-@settings(max_examples=60)
-def test_clipped_to_the_assumptions_leaving_what_is_small(m, k, share, seed):
+def test_bounded_to_the_assumptions(m, k, share, seed):
+    """Scaling keeps all ratios; clipping leaves what is small."""
     rng = np.random.default_rng(seed)
     B = np.triu(np.exp(rng.normal(0, 3, (m, m))), 1)
     B = B + B.T
-    for clipped in (bounded(B, share, rule="clip"), bounded(B, share, k, "clip")):
-        assert np.sqrt(2) * clipped.mean(1).max() <= share * (1 + 1e-12)
-        small = np.less_equal(B, clipped.max())
-        np.testing.assert_array_equal(clipped[small], B[small])
-    for p in rng.dirichlet(np.full(m, 0.5), 20):
-        assert bias(clipped, p, k) <= share**2 * (1 + 1e-12)
+    for rule, draws in product(("scale", "clip"), (None, k)):
+        result = bounded(B, share, draws, rule)
+        assert np.sqrt(2) * result.mean(1).max() <= share * (1 + 1e-12)
+        if rule == "scale":
+            np.testing.assert_allclose(result * B.max(), B * result.max())
+            np.testing.assert_array_equal(bounded(result / 10, share, draws), result / 10)
+        else:
+            small = np.less_equal(B, result.max())
+            np.testing.assert_array_equal(result[small], B[small])
+        if draws:
+            for p in rng.dirichlet(np.full(m, 0.5), 20):
+                assert bias(result, p, k) <= share**2 * (1 + 1e-12)
 
 
 def test_assumption_4_does_not_keep_the_bias_below_one():

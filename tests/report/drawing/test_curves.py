@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.report.drawing.curves import divergences, learning_curves, only, overlay, rolling
+from fedsampling.report.drawing.curves import (
+    Panel,
+    divergences,
+    learning_curves,
+    learning_grid,
+    only,
+    overlay,
+    rolling,
+)
 from fedsampling.report.drawing.style import Line, legend_below, panels
 
 LINES = {"md": Line("MD", "red"), "other": Line("Other", "blue", variant=True)}
@@ -26,13 +34,9 @@ def summary(**runs):
 def test_rolling_takes_the_rounds_of_the_window_and_at_first_what_there_is():
     longer = [8.0, 4.0, 2.0, 6.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     smooth = rolling(summary(md=[longer, 9 * [1.0]]), 10).rows
-    first = smooth[smooth["seed"] == 0]
-    assert first["value"].tolist() == [8, 6, 3, 4, 3, 0, 0, 0, 0]
+    assert smooth.loc[smooth["seed"] == 0, "value"].tolist() == [8, 6, 3, 4, 3, 0, 0, 0, 0]
     assert (smooth.loc[smooth["seed"] == 1, "value"] == 1).all()
-
-
-def test_a_window_is_a_quarter_of_the_run_at_most():
-    noisy = summary(md=[[8.0, 4.0, 2.0, 6.0, 2.0, 0.0, 0.0, 0.0, 4.0]])
+    noisy = summary(md=[[8.0, 4.0, 2.0, 6.0, 2.0, 0.0, 0.0, 0.0, 4.0]])  # a quarter at most
     assert rolling(noisy, 500).rows["value"].tolist() == [8, 6, 3, 4, 4, 1, 0, 0, 2]
 
 
@@ -72,23 +76,21 @@ def test_bands_far_wider_than_the_curves_do_not_set_the_scale():
 
 def test_three_seeds_have_a_band_from_the_smallest_to_the_largest_within_the_axes():
     losses = [[3.0, 2.0, 9.0, 2.0], [3.0, 2.0, 1.0, 1.0], [3.0, 2.0, 1.0, 0.5]]
-    with panels(1, 1) as (figure, (axes,)):
-        learning_curves(axes, summary(md=losses).curves, LINES, "loss")
-        legend_below(figure, [axes])
+    axes = axes_with(summary(md=losses).curves)
     (band,) = axes.collections
     heights = band.get_paths()[0].vertices[:, 1]
     assert (heights.min(), heights.max()) == (0.5, 9)
     bottom, top = axes.get_ylim()
     assert bottom <= 0.5
     assert top >= 9
-    entries = [text.get_text() for text in figure.legends[0].get_texts()]
+    legend_below(axes.figure, [axes])
+    entries = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert entries == ["MD", "smallest to largest seed"]
 
 
 def test_four_seeds_have_a_band_of_their_interval():
     curves = summary(md=[[3.0, 2.0, 2.0, seed] for seed in (0.0, 1.0, 2.0, 3.0)]).curves
-    axes = axes_with(curves)
-    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    heights = axes_with(curves).collections[0].get_paths()[0].vertices[:, 1]
     assert heights.max() == pytest.approx(curves["high"].max())
 
 
@@ -112,17 +114,10 @@ def test_fewer_rounds_than_make_a_curve_are_joined_points_with_their_intervals()
 
 
 def test_divergences_are_listed_by_sampler_and_case():
-    rows = pd.DataFrame(
-        {
-            "case": ["base", "base", "base", "mu-1"],
-            "sampler": ["md", "md", "other", "md"],
-            "seed": [0, 1, 0, 0],
-            "at": -1,
-            "metric": "diverged_at",
-            "value": [-1.0, 7.0, -1.0, 3.0],
-        }
-    )
-    assert divergences(Summary(rows, {}, {}), LINES) == (
+    columns = ["case", "sampler", "seed", "value"]
+    rows = [("base", "md", 0, -1.0), ("base", "md", 1, 7.0), ("base", "other", 0, -1.0)]
+    rows = pd.DataFrame([*rows, ("mu-1", "md", 0, 3.0)], columns=columns)
+    assert divergences(Summary(rows.assign(at=-1, metric="diverged_at"), {}, {}), LINES) == (
         "MD: 1 of 2 runs diverged, the first in round 7; its mean ends there.",
         "MD (mu-1): 1 of 1 runs diverged, the first in round 3; its mean ends there.",
     )
@@ -154,3 +149,21 @@ def test_curves_of_another_run_are_dotted_where_they_differ_and_the_panels_show_
 def test_a_figure_has_nothing_to_overlay_on_itself():
     figure, _ = drawn({"md": [[3.0, 2.0, 1.0, 1.0]]})
     assert not overlay(figure, figure)
+
+
+def test_a_case_without_curves_says_so():
+    runs = summary(md=[[3.0, 2.0], [3.0, 1.0]]).curves.assign(case="other")
+    _, (axes,) = learning_grid([Panel(runs, LINES)], 1, width=3, height=3)
+    assert [text.get_text() for text in axes.texts] == ["not run at this scale"]
+
+
+def test_a_difference_shows_zero_and_its_whole_band():
+    curves = summary(md=4 * [[5.0, 4.9, 4.8, 4.7, 4.6]]).curves
+    curves = curves.assign(low=curves["mean"] - 30, high=curves["mean"] + 30)
+    cut, full = (
+        learning_grid([Panel(curves, LINES, zero=zero)], 1, width=3, height=3)[1][0].get_ylim()
+        for zero in (False, True)
+    )
+    assert cut[1] - cut[0] < 10
+    assert full[0] < -25
+    assert full[1] > 34

@@ -1,11 +1,14 @@
 """From an artefact to its files, its badges and its provenance."""
 
+import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.provenance import badges, provenance
@@ -13,41 +16,45 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing import saving
 from fedsampling.report.drawing.artefacts import Artefact, markup
-from fedsampling.report.drawing.style import panels
+from fedsampling.report.drawing.style import (
+    LABEL,
+    WITHOUT,
+    number_layer,
+    panels,
+    printed_level,
+    printed_point,
+    with_switch,
+)
 
 QUICK = {"scale": "quick", "data": "embedded"}
 PAPER_SCALE = {"scale": "paper", "data": "official"}
+STEPS, MD = {"work": {"steps": 5}}, {"md": {"m": 10}}
 DATA = pd.DataFrame({"name": ["a<b>&", None], "value": [-1234.5, np.nan], "count": [1, 2]})
 
 
-def paper():
+NOTED = {
+    "runs": 4,
+    "seeds": [0, 1],
+    "hashes": ["h1", "h2"],
+    "code": ["c1"],
+    **{"package": ["0.1"], "commit": [], "python": ["3.11"], "versions": {"numpy": "2"}},
+    **{"device": ["cpu"], "seconds": 1.25, "peak_mb": 100.0},
+    **{"started": "2026-01-01T00:00:00Z", "finished": "2026-01-01T00:01:00Z"},
+    "inputs": {"file": "sha"},
+}
+
+
+def paper(caption="C"):
     texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
-    drawn = {"title": "T", "caption": "C"}
-    artefacts = {"figure1": {"kind": "figure", **drawn}, "table1": {"kind": "table", **drawn}}
+    artefacts = {
+        f"{kind}1": {"kind": kind, "title": "T", "caption": caption} for kind in ("figure", "table")
+    }
     return Paper(key="p", year=2022, experiments={}, artefacts=artefacts, claims={}, **texts)
 
 
-def summary(*data, scale="paper", unverified=False, **changes):
-    noted = {
-        "scale": scale,
-        "run_data": list(data or ["generated"]),
-        "unverified": unverified,
-        "runs": 4,
-        "seeds": [0, 1],
-        "hashes": ["h1", "h2"],
-        "code": ["c1"],
-        "package": ["0.1"],
-        "commit": [],
-        "python": ["3.11"],
-        "versions": {"numpy": "2"},
-        "device": ["cpu"],
-        "seconds": 1.25,
-        "peak_mb": 100.0,
-        "started": "2026-01-01T00:00:00Z",
-        "finished": "2026-01-01T00:01:00Z",
-        "inputs": {"file": "sha"},
-    }
-    return Summary(pd.DataFrame(), {}, noted | changes)
+def summary(*data, scale="paper", unverified=False, settings=None, **changes):
+    origin = {"scale": scale, "run_data": list(data or ["generated"]), "unverified": unverified}
+    return Summary(pd.DataFrame(), settings or {}, NOTED | origin | changes)
 
 
 def figure():
@@ -58,8 +65,8 @@ def figure():
     return Artefact(DATA, drawn, alt="A line.", notes=("It rises.",))
 
 
-def save(artefact, name, folder, **summaries):
-    saving.save(artefact, paper(), name, folder, summaries, QUICK)
+def save(artefact, name, folder, caption="C", **summaries):
+    saving.save(artefact, paper(caption), name, folder, summaries, QUICK)
     return json.loads((folder / "artefact.json").read_text(encoding="utf-8"))
 
 
@@ -67,15 +74,13 @@ def captioned(folder, caption, experiments, data):
     """Return the caption of a figure; the experiment f has a seed more than the others."""
     defaults = {"settings": {}, "cases": {"b": {}}, "samplers": {}}
     runs = {
-        name: replace(
-            summary(seeds=[0, 1, 2] if name == "f" else [0, 1]), settings=defaults | settings
-        )
+        name: summary(seeds=[0, 1, 2] if name == "f" else [0, 1], settings=defaults | settings)
         for name, settings in experiments.items()
     }
-    spec = paper().artefacts["figure1"].model_copy(update={"caption": caption})
-    described = paper().model_copy(update={"artefacts": {"figure1": spec}})
-    saving.save(replace(figure(), data=data), described, "figure1", folder, runs, QUICK)
-    return str(json.loads((folder / "artefact.json").read_text(encoding="utf-8"))["caption"])
+    return save(replace(figure(), data=data), "figure1", folder, caption, **runs)["caption"]
+
+
+UNVERIFIED = summary(unverified=True)
 
 
 class TestFiles:
@@ -117,14 +122,10 @@ class TestFiles:
                 "{seeds} runs, m = {md: m} ({*: m}), N = {work.steps}, {f/work.steps}; B_{ij}; "
                 "{rounds} rounds, {clients} clients",
                 {
-                    "e": {
-                        "settings": {"work": {"steps": 5}},
-                        "cases": {"b": {"work": {"steps": 1200}}},
-                        "samplers": {"md": {"m": 10}},
-                    },
+                    "e": {"cases": {"b": STEPS | {"work": {"steps": 1200}}}, "samplers": MD},
                     "f": {
-                        "settings": {"work": {"steps": 5}, "rounds": 20, "clients": [10, 30]},
-                        "samplers": {"uniform": {"m": 3}, "md": {"m": 10}},
+                        "settings": STEPS | {"rounds": 20, "clients": [10, 30]},
+                        "samplers": {"uniform": {"m": 3}, **MD},
                     },
                 },
                 DATA,
@@ -185,22 +186,13 @@ class TestBadges:
         ("summaries", "facts", "expected"),
         [
             ([summary("official")], PAPER_SCALE, []),
-            ([summary("generated")], PAPER_SCALE, []),
-            ([summary("official", scale="quick")], QUICK, ["quick scale"]),
             ([summary("official", scale="reduced"), summary()], QUICK, ["reduced scale"]),
             ([summary("official", scale="changed")], PAPER_SCALE, ["changed settings"]),
-            ([summary("generated")], QUICK, []),
             ([summary("embedded", scale="quick")], QUICK, ["quick scale", "embedded data"]),
-            ([summary("embedded")], PAPER_SCALE, ["embedded data"]),
             ([summary("official"), summary("embedded")], PAPER_SCALE, ["embedded data"]),
             ([summary("official", unverified=True)], PAPER_SCALE, ["unverified copy"]),
-            ([summary(), summary(unverified=True)], PAPER_SCALE, ["unverified copy: 1"]),
-            (
-                [summary(), *3 * [summary(unverified=True)]],
-                PAPER_SCALE,
-                ["unverified copy: 3 of 4 experiments"],
-            ),
-            ([], QUICK, []),
+            ([summary(), UNVERIFIED], PAPER_SCALE, ["unverified copy: 1"]),
+            (4 * [UNVERIFIED] + [summary()], PAPER_SCALE, ["unverified copy: 4 of 5 experiments"]),
         ],
     )
     def test_badges_say_why_it_is_not_evidence(self, summaries, facts, expected):
@@ -224,8 +216,7 @@ class TestBadges:
             "reduced scale",
             "changed settings: rounds 9 (20)",
         ]
-        save(figure(), "figure1", tmp_path, e=one_change)
-        (note,) = json.loads((tmp_path / "artefact.json").read_text())["notes"][-1:]
+        note = save(figure(), "figure1", tmp_path, e=one_change)["notes"][-1]
         assert note == "Changed settings, with the paper's value in brackets: rounds 9 (20)."
         three_changes = summary(
             "official", scale="changed", changed=["a 1 (2)", "b 1 (2)", "c 1 (2)"]
@@ -252,9 +243,6 @@ class TestFaces:
         save(Artefact(DATA), "table1", tmp_path, e=summary("embedded", scale="reduced"))
         html = (tmp_path / "table1.html").read_text(encoding="utf-8")
         assert '<tfoot><tr><td colspan="3">reduced scale · embedded data</td></tr></tfoot>' in html
-        *_, rule, words, end, _, _ = (tmp_path / "table1.tex").read_text("utf-8").split("\n")
-        assert (rule, end) == (r"\midrule", r"\bottomrule")
-        assert words == r"\multicolumn{3}{l}{reduced scale $\cdot$ embedded data} \\"
 
     def test_evidence_bears_no_words(self, tmp_path):
         artefact = figure()
@@ -266,9 +254,8 @@ class TestFaces:
 
 class TestProvenance:
     def test_summaries_are_joined(self):
-        second = summary(
-            "embedded", hashes=["h3"], code=["c2"], seeds=list(range(7)), started="2025", inputs={}
-        )
+        changes = {"hashes": ["h3"], "code": ["c2"], "seeds": list(range(7)), "started": "2025"}
+        second = summary("embedded", inputs={}, **changes)
         result = provenance({"a": summary(), "b": second}, QUICK)
         assert (result.runs, result.seeds, result.seconds) == (8, "2 to 7", 2.5)
         assert (result.code, result.data) == (("c1", "c2"), "embedded, generated")
@@ -286,4 +273,24 @@ class TestProvenance:
 def test_badges_are_text_in_html_and_latex():
     html, tex = markup(pd.DataFrame({"a": [1]}), ["quick", "changed: <b>my_set</b>, 50 %"])
     assert "quick · changed: &lt;b&gt;my_set&lt;/b&gt;, 50 %</td>" in html
-    assert r"{quick $\cdot$ changed: <b>my\_set</b>, 50 \%} \\" in tex
+    words = r"\multicolumn{1}{l}{quick $\cdot$ changed: <b>my\_set</b>, 50 \%} \\"
+    assert f"\\midrule\n{words}\n\\bottomrule" in tex
+
+
+def test_marks_and_their_legend_entry_are_a_layer_that_the_address_hides():
+    figure = Figure()
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], label="ours")
+    assert not number_layer(figure)  # there is nothing to hide
+    printed_level(axes, 0.5)
+    printed_point(axes, 0.2, 0.3, "_unlisted")
+    axes.legend()
+    assert number_layer(figure)
+    file = io.StringIO()
+    figure.savefig(file, format="svg")
+    svg = with_switch(file.getvalue())
+    identifiers = re.findall('id="(printed-[0-9]+)"', svg)
+    assert len(set(identifiers)) == len(identifiers) == 4  # two marks, a handle and its label
+    assert f"svg:has(#{WITHOUT}:target)" in svg
+    assert svg.count(f'<g id="{WITHOUT}"/>') == 1
+    assert LABEL in svg

@@ -57,10 +57,6 @@ def test_curves_of_many_samplers_have_fewer_points_and_of_many_seeds_no_seeds(
 
 
 def test_samplers_of_one_class_are_told_apart_by_their_settings():
-    assert views.labels(
-        {
-            "md": MD,
-            "few": {"name": "clustered_size", "m": 2},
-            "many": {"name": "clustered_size", "m": 9},
-        }
-    ) == {"md": "MD", "few": "Clustered, size, m = 2", "many": "Clustered, size, m = 9"}
+    few, many = ({"name": "clustered_size", "m": m} for m in (2, 9))
+    labels = views.labels({"md": MD, "few": few, "many": many})
+    assert labels == {"md": "MD", "few": "Clustered, size, m = 2", "many": "Clustered, size, m = 9"}
