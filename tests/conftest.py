@@ -53,19 +53,13 @@ SLOW_FILES = [
     "report/test_browser.py",
     "report/test_which_sampler.py",
     "experiments/test_pinned_hashes.py",
-    "test_your_pages.py",
     "test_kernels.py",
 ]
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Where a finished pipeline's inputs and results are.
-
-    Parameters
-    ----------
-    config, results, papers : Path
-    """
+    """Where a finished pipeline's inputs and results are."""
 
     config: Path
     results: Path

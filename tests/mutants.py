@@ -40,32 +40,20 @@ MODULES = (
 # The tests of a module are in tests/<package>/test_<module>.py, except for these.
 TESTS = {
     "samplers/interface/in_settings": (
-        "samplers/test_scheme.py",
-        "samplers/test_order.py",
-        "workflow/test_checking.py",
+        "samplers/test_scheme samplers/test_order workflow/test_checking"
     ),
-    "samplers/interface/slots": ("samplers/test_scheme.py", "samplers/test_basic.py"),
-    "samplers/basic": ("samplers/test_basic.py", "samplers/test_scheme.py"),
-    "samplers/checking/rounds": ("samplers/test_check.py",),
-    "samplers/checking/validation": ("learning/training/test_validation.py",),
-    "samplers/clustered": (
-        "samplers/test_clustered.py",
-        "papers/fraboni2021clustered/test_theory.py",
-    ),
-    "samplers/importance": ("samplers/test_importance.py", "samplers/test_isfedavg.py"),
-    "samplers/latency": ("samplers/test_latency.py", "theory/test_heterogeneity.py"),
-    "samplers/numerics": (
-        "samplers/test_clustered.py",
-        "samplers/test_candidates.py",
-        "samplers/test_latency.py",
-    ),
-    "samplers/scheme": ("samplers/test_scheme.py", "samplers/test_basic.py"),
-    "samplers/tifl": ("samplers/test_latency_aware.py",),
-    "theory/heterogeneity": ("theory/test_heterogeneity.py", "samplers/test_latency.py"),
-    "theory/weights": (
-        "theory/test_weights.py",
-        "papers/fraboni2022general/test_theory.py",
-    ),
+    "samplers/interface/slots": "samplers/test_scheme samplers/test_basic",
+    "samplers/basic": "samplers/test_basic samplers/test_scheme",
+    "samplers/checking/rounds": "samplers/test_check",
+    "samplers/checking/validation": "learning/training/test_validation",
+    "samplers/clustered": "samplers/test_clustered papers/fraboni2021clustered/test_theory",
+    "samplers/importance": "samplers/test_importance samplers/test_isfedavg",
+    "samplers/latency": "samplers/test_latency theory/test_heterogeneity",
+    "samplers/numerics": "samplers/test_clustered samplers/test_candidates samplers/test_latency",
+    "samplers/scheme": "samplers/test_scheme samplers/test_basic",
+    "samplers/tifl": "samplers/test_latency_aware",
+    "theory/heterogeneity": "theory/test_heterogeneity samplers/test_latency",
+    "theory/weights": ("theory/test_weights papers/fraboni2022general/test_theory"),
 }
 LIBRARIES = ("hypothesis", "pandas", "pydantic", "scipy.optimize", "scipy.stats", "torch", "yaml")
 
@@ -162,7 +150,7 @@ def run_tests(path, limit):
     process is ended.
     """
     package = module(path).partition("/")[0]
-    tests = TESTS.get(module(path), (f"{package}/test_{path.stem}.py",))
+    tests = TESTS.get(module(path), f"{package}/test_{path.stem}").split()
     child = os.fork()
     if not child:
         with open(os.devnull, "w") as nowhere:
@@ -171,7 +159,7 @@ def run_tests(path, limit):
         signal.setitimer(signal.ITIMER_PROF, limit)
         code = 2
         try:
-            code = pytest.main(["-qx", "-p", "no:cacheprovider", *(f"tests/{t}" for t in tests)])
+            code = pytest.main(["-qx", "-p", "no:cacheprovider", *(f"tests/{t}.py" for t in tests)])
         finally:
             os._exit(code)
     _, status, used = os.wait4(child, 0)

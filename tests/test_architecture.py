@@ -86,34 +86,6 @@ def test_benchmarks_import_names_that_exist():
         exec(line, {})
 
 
-def test_no_variable_is_named_after_how_its_value_was_obtained():
-    vague = {"found", "given", "told", "made", "own", "here", "there", "asked"}
-    names = {
-        f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
-        for folder in (PACKAGE, ROOT / "papers")
-        for path in folder.rglob("*.py")
-        for node in nodes_of(path)
-        for name in [getattr(node, "id", None) or getattr(node, "arg", None)]
-        if name in vague
-    }
-    assert names == set()
-
-
-def test_every_module_with_mutants_has_tests():
-    """`make mutants` runs them; without any it would stop in the middle."""
-    tree = ast.parse((ROOT / "tests" / "mutants.py").read_text(encoding="utf-8"))
-    settings = {
-        ast.unparse(node.targets[0]): ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("MODULES", "TESTS")
-    }
-    for path in (path for pattern in settings["MODULES"] for path in PACKAGE.glob(pattern)):
-        module = path.relative_to(PACKAGE).with_suffix("").as_posix()
-        package = module.partition("/")[0]
-        for test in settings["TESTS"].get(module, [f"{package}/test_{path.stem}.py"]):
-            assert (ROOT / "tests" / test).is_file(), f"{module}: {test}"
-
-
 def test_files_that_the_page_names_exist():
     named = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)\b", PAGE)
     assert len(named) > 5

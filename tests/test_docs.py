@@ -1,6 +1,7 @@
-"""The worked examples of docs/, followed to the letter in a copy of the project."""
+"""Docs run as they stand: worked examples in a copy of the project, guides in a folder."""
 
 import contextlib
+import dataclasses
 import json
 import re
 import shutil
@@ -8,15 +9,18 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.processes import run_python
+from tests.processes import run_as_if_alone, run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.cli import main
 from fedsampling.experiments.papers import draw_function, load_paper
-from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS
+from fedsampling.samplers.scheme import CONVEX_NEEDS, HOOKS, NETWORK_NEEDS, Setup
 from fedsampling.workflow.publishing import BLOCK, create_paper
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+GUIDES = [*sorted(DOCS.glob("your-*.md")), DOCS / "which-sampler.md", DOCS / "faq.md"]
+CALL = "from fedsampling.cli import main\nmain({arguments!r}, standalone_mode=False)\n"
 
 
 def follow(page, project):
@@ -87,7 +91,7 @@ def printed(page, project):
         shutil.copytree(ROOT / name, project / name, ignore=ignored)
     for name in ("Snakefile", "CITATION.cff"):
         shutil.copy(ROOT / name, project / name)
-    commands = [command.split() for command in follow(ROOT / "docs" / page, project)]
+    commands = [command.split() for command in follow(DOCS / page, project)]
     for path in project.glob("papers/mypaper/paper.yaml"):
         path.write_text(re.sub(r"(seeds|seed_block): 200\b", r"\1: 5", path.read_text("utf-8")))
     assert {program for program, *_ in commands} == {"fedsampling"}
@@ -126,7 +130,7 @@ def test_an_added_sampler_runs_with_the_others(tmp_path):
 
 
 def test_the_page_lists_all_names_in_needs():
-    text = (ROOT / "docs" / "add-a-sampler.md").read_text(encoding="utf-8")
+    text = (DOCS / "add-a-sampler.md").read_text(encoding="utf-8")
     table = text.partition("| `needs` |")[2].partition("\n\n")[0]
     needs = {"networks": set(), "convex models": set()}
     for row in table.splitlines()[2:]:
@@ -191,8 +195,38 @@ def test_new_paper_has_the_files_of_the_page(tmp_path):
         create_paper(Path("my-paper"), tmp_path)
 
 
+def script(page, folder):
+    """Write the files of a page, and return its Python and its commands as one program."""
+    parts = []
+    for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
+        if block["file"]:
+            (folder / block["file"]).write_text(block["text"], encoding="utf-8")
+        elif block["kind"] == "sh":
+            for command in block["text"].splitlines():
+                program, *arguments = command.split()
+                assert program == "fedsampling"
+                parts.append(CALL.format(arguments=arguments))
+        else:
+            assert block["kind"] == "python"
+            parts.append(block["text"])
+    return "\n".join(parts)
+
+
+def test_the_page_lists_all_names_that_a_sampler_cannot_use():
+    page = (DOCS / "your-sampler.md").read_text(encoding="utf-8")
+    reserved = {name for name in HOOKS if not name.startswith(("model_", "parse_"))}
+    assert {name for name in reserved if f"`{name}`" not in page} == set()
+    fields = {field.name for field in dataclasses.fields(Setup)}
+    assert {name for name in fields if f"`{name}" not in page} == set()
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_runs_as_it_stands(page, tmp_path):
+    run_as_if_alone(script(page, tmp_path), tmp_path)
+
+
 def test_links_between_files_work():
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", *DOCS.glob("*.md")]
     links = [
         (page, link)
         for page in pages
@@ -219,7 +253,7 @@ def test_the_site_builds_without_a_broken_link(tmp_path):
 
 
 def test_tests_that_the_cluster_page_names_exist():
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "cluster.md").read_text("utf-8")))
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / "cluster.md").read_text("utf-8")))
     sources = [path.read_text("utf-8") for path in (ROOT / "tests" / "slurm").glob("test_*.py")]
     assert len(named) > 10
     assert named <= set(re.findall(r"def (test_\w+)", "\n".join(sources)))

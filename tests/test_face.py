@@ -1,5 +1,6 @@
-"""The names that others rely on: what `import fedsampling` and a few modules promise."""
+"""The library: what `import fedsampling` promises, its examples, and its mistakes."""
 
+import doctest
 import inspect
 import re
 from pathlib import Path
@@ -8,6 +9,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from tests.processes import run_as_if_alone, run_python
 
 import fedsampling as fs
@@ -16,67 +18,13 @@ from fedsampling.library_arguments import OTHER_KEYWORDS
 from fedsampling.workflow.listing import METRICS
 
 ROOT = Path(__file__).parents[1]
-WORK = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+WORK = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 4}
 
 
 @pytest.fixture(scope="module")
 def data():
     partition = fs.partitions.AllByDirichlet(alpha=0.5, clients=20)
     return fs.load("mnist", partition=partition, data="embedded")
-
-
-def test_pure_functions_keep_their_names_and_meanings():
-    from fedsampling.evidence.statistics import compare, difference
-    from fedsampling.samplers.clustered import allocate_by_similarity, allocate_by_size
-    from fedsampling.samplers.importance import hartley_rao
-    from fedsampling.samplers.latency import best_distribution, best_subset
-    from fedsampling.samplers.optimal import approximate_probabilities, probabilities
-    from fedsampling.theory.heterogeneity import pairwise
-    from fedsampling.theory.weights import statistics
-
-    rng = np.random.default_rng(0)
-    sizes = np.array([10, 20, 30, 40, 50, 60])
-    updates = rng.normal(size=(6, 3))
-    for r in (
-        allocate_by_size(sizes, 3),
-        *(allocate_by_similarity(sizes, updates, 3, how, rng) for how in ("arccos", "l2", "l1")),
-    ):
-        np.testing.assert_allclose(r.sum(1), 1)  # each of m distributions
-        np.testing.assert_allclose(r.sum(0), 3 * sizes / sizes.sum())  # unbiased
-    norms = np.array([1.0, 2.0, 3.0, 100.0])
-    exact = probabilities(norms, 2)
-    np.testing.assert_allclose(exact, [1 / 6, 2 / 6, 3 / 6, 1])
-    np.testing.assert_allclose(approximate_probabilities(norms, 2, 10), exact)
-    assert len(hartley_rao(np.array([0.5, 0.5, 0.25, 0.75]), rng)) == 2
-    features = rng.normal(size=(4, 9, 2))
-    heterogeneity = pairwise(features)
-    gram = np.einsum("mnd,mne->mde", features, features) / 9
-    inverse = np.linalg.inv(gram.mean(0))
-    np.testing.assert_allclose(
-        heterogeneity[0, 1], np.linalg.norm((gram[0] - gram[1]) @ inverse, 2)
-    )
-    delays = np.array([1.0, 2.0, 3.0, 4.0])
-    heterogeneity /= 4 * heterogeneity.max()  # Assumption 3
-    distances = np.where(np.eye(4), 0, 0.9)  # so that more than one client is worth waiting for
-    for solver in ("exact", "minnorm"):
-        indices, alpha = best_subset(distances, delays, solver)
-        assert indices.tolist() == [0, 1, 2]
-        np.testing.assert_allclose(alpha, [1 / 2, 1 / 4, 1 / 4])
-    for solver in ("analytic", "vertex"):
-        np.testing.assert_allclose(best_distribution(heterogeneity, delays, 2, solver).sum(), 1)
-    p = np.array([0.1, 0.2, 0.3, 0.4])
-    for scheme, expected in {
-        "full": (0 * p, 0, 0),
-        "md": (p * (1 - p) / 2, 1 / 2, 0),
-        "uniform": (p**2, 1 / 3, 1 / 15),
-        "poisson": (p / 2 - p**2, 0, 1 / 5),
-        "binomial": (p**2, 0, 3 / 10),
-    }.items():
-        for result, closed_form in zip(statistics(scheme, p, 2), expected, strict=True):
-            np.testing.assert_allclose(result, closed_form, atol=1e-15)
-    estimate = compare([1.0, 2.0, 3.5], [0.0, 1.0, 2.0], difference)
-    assert estimate.low < estimate.value < estimate.high
-    assert estimate.n == 3
 
 
 def test_all_public_names_exist_and_are_imported_on_first_use():
@@ -113,7 +61,7 @@ def test_training_is_that_of_the_papers_runs(data):
         "work": {"steps": 2, "batch": 5, "step": 0.1},
         "server_step": 0.5,
         "sampler": {"name": "md", "m": 4},
-        "rounds": 2,
+        "rounds": 4,
         "evaluation": {"every": 2},
     }
     run = Simulation.model_validate(settings)
@@ -122,8 +70,12 @@ def test_training_is_that_of_the_papers_runs(data):
         pd.testing.assert_frame_equal(of_seed, table.astype({"metric": str}))
 
 
-MD = fs.scheme("md", m=2)
+MD = fs.scheme("md", m=4)
 LARGE = {"name": "mlp", "hidden": 10**11}
+
+
+def train(data, **changes):
+    return fs.train(data, MD, **(WORK | changes))
 
 
 @pytest.mark.parametrize(
@@ -132,13 +84,20 @@ LARGE = {"name": "mlp", "hidden": 10**11}
         (lambda _: fs.load("mnst"), "dataset.name: 'mnst' is unknown; did you mean 'mnist'?"),
         (lambda _: fs.load("dna", data="embedded"), "partition: missing; dna needs one of all_by"),
         (lambda _: fs.load("mnist", "by_digit", data="real"), "data: 'real' is unknown; known: "),
-        (lambda d: fs.train(d, MD, **{**WORK, "steps": None}), "steps, epochs: neither is given"),
-        (lambda _: fs.train("mnist", MD, **WORK), "data: 'mnist' is invalid; use fedsampling.load"),
-        (lambda d: fs.train(d, MD, **{**WORK, "model": LARGE}), "memory: not enough for this run;"),
-        (lambda _: fs.check_sampler("md"), "scheme: 'md' is not a sampler; use one with its sett"),
         (lambda _: fs.load("mnist", fs.partitions.ByDigit), "partition: the class ByDigit is inva"),
+        (lambda _: fs.check_sampler("md"), "scheme: 'md' is not a sampler; use one with its sett"),
         (lambda _: fs.summary(1, "mnist"), "paper: 1 is invalid; must be its name"),
         (lambda _: fs.summary("fraboni2021clustered", "mnit"), "experiment: 'mnit' is unknown; di"),
+        (lambda _: train("mnist"), "data: 'mnist' is invalid; use fedsampling.load"),
+        (lambda d: train(d, steps=None), "steps, epochs: neither is given"),
+        (lambda d: train(d, model=LARGE), "memory: not enough for this run;"),
+        (lambda d: train(d, server="fedadm"), "server.name: 'fedadm' is unknown; did you mean 'f"),
+        (lambda d: train(d, schedule="stairs"), "schedule: every: required if name is 'stairs', o"),
+        (lambda d: train(d, metrics=["f1"]), "metrics: an object of list is invalid; must map na"),
+        (lambda d: train(d, metrics={"mine": lambda m, x, y: m(x)}), "metrics.mine: ValueError: o"),
+        (lambda d: train(d, metrics={"reports": lambda *_: 0.0}), "metrics: the history already h"),
+        (lambda d: train(d, checkpoint=3), "checkpoint: 3 is invalid; must be a folder"),
+        (lambda d: train(d, on_round="stop"), "on_round: 'stop' is invalid; must be a function"),
     ],
 )
 def test_mistakes_get_one_line(call, line, data):
@@ -150,28 +109,21 @@ def test_mistakes_get_one_line(call, line, data):
 @pytest.mark.parametrize("key", ["settings", "samplers"])
 def test_an_unknown_key_of_train_suggests_only_valid_ones(key, data):
     with pytest.raises(fs.InputError) as error:
-        fs.train(data, "md", **WORK, **{key: 1})
+        train(data, **{key: 1})
     (line,) = error.value.lines
     assert "'sampler'" not in line
     assert not {"sampler", "settings"} & set(line.partition("known: ")[2].split(", "))
 
 
 def test_keywords_of_other_libraries_are_translated(data):
-    without_step = {key: value for key, value in WORK.items() if key != "step"}
-    for settings, lines in (
-        (WORK | {"lr": 0.1}, ("lr: unknown key; did you mean 'step'?",)),
-        (without_step | {"lr": 0.1}, ("lr: unknown key; did you mean 'step'?",)),
-        (
-            {"model": "mlp", "steps": 1, "rounds": 2},
-            (
-                "batch: missing; add it (samples of a batch, B)",
-                "step: missing; add it (local learning rate η_l)",
-            ),
-        ),
+    batch = "batch: missing; add it (samples of a batch, B)"
+    for step, *lines in (
+        ({"lr": 0.1}, "lr: unknown key; did you mean 'step'?"),
+        ({}, batch, "step: missing; add it (local learning rate η_l)"),
     ):
         with pytest.raises(fs.InputError) as error:
-            fs.train(data, "full", **settings)
-        assert error.value.lines == lines
+            fs.train(data, MD, model="mlp", steps=1, rounds=2, **step)
+        assert [*error.value.lines] == lines
     keywords = {*inspect.signature(fs.train).parameters, "server_step", "prox", "server"}
     assert {*OTHER_KEYWORDS.values()} <= keywords
 
@@ -216,4 +168,75 @@ def test_tutorial_runs(tmp_path):
 
 
 def test_list_names_every_metric_of_a_training_run(data):
-    assert set(fs.train(data, fs.scheme("uniform", m=2), **WORK)["metric"]) <= METRICS.keys()
+    assert set(train(data)["metric"]) <= METRICS.keys()
+
+
+def test_a_callback_sees_the_history_and_may_stop(data):
+    seen = []
+
+    def stop(history):
+        seen.append(int(history["at"].max()))
+        return np.array(seen)[-1] == 2  # as comparisons of tables give it
+
+    stopped = train(data, on_round=stop, seeds=2)
+    assert seen == [0, 1, 2]
+    full = train(data, seeds=2)
+    early = full[full["at"] <= 2].reset_index(drop=True)
+    pd.testing.assert_frame_equal(stopped, early)
+
+
+def test_server_optimisers_are_chosen_by_name(data):
+    plain = train(data)
+    none = train(data, server={"name": "fedavgm", "momentum": 0})
+    pd.testing.assert_frame_equal(plain, none, rtol=1e-4)
+    adam = train(data, server="fedadam", server_step=0.01)
+    assert not np.allclose(adam["value"], plain["value"], equal_nan=True)
+
+
+def test_clients_optimisers_and_schedules_are_chosen_by_keyword(data):
+    plain = train(data)
+    off = train(data, momentum=0, clip=None, schedule=None)
+    pd.testing.assert_frame_equal(plain, off)
+    for keywords in ({"momentum": 0.9}, {"clip": 0.01}, {"schedule": "cosine"}):
+        changed = train(data, **keywords)
+        assert not np.allclose(changed["value"], plain["value"], equal_nan=True), keywords
+
+
+def test_progress_is_shown_where_asked_and_logged(data, capsys, caplog):
+    with caplog.at_level("INFO", logger="fedsampling"):
+        train(data)
+    assert capsys.readouterr().err == ""  # not a terminal
+    assert caplog.messages[0].endswith(": 4 rounds, seeds 0")
+    train(data, progress=True)
+    printed = capsys.readouterr().err
+    assert "md: 4 of 4 (100 %), 0 s left" in printed
+    assert printed.endswith("\r")
+
+
+def test_training_uses_one_thread_unless_told_otherwise(data, monkeypatch):
+    before = torch.get_num_threads()
+    seen = []
+    watch = {"on_round": lambda history: seen.append(torch.get_num_threads())}
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    train(data, rounds=1, **watch)
+    train(data, threads=2, rounds=1, **watch)
+    monkeypatch.setenv("OMP_NUM_THREADS", str(before))
+    train(data, rounds=1, **watch)
+    assert seen == [1, 2, before]
+    assert torch.get_num_threads() == before
+
+
+FUNCTIONS = [name for name in fs.__all__ if inspect.isfunction(getattr(fs, name))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_example_of_a_function_runs(name, tmp_path, monkeypatch):
+    if name == "from_huggingface":
+        pytest.importorskip("datasets", reason="needs Hugging Face's datasets")
+    monkeypatch.chdir(tmp_path)
+    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(fs, name), name)
+    assert example.examples
+    output = []
+    doctest.DocTestRunner().run(example, out=output.append)
+    assert not output, "".join(output)

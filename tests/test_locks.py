@@ -26,17 +26,6 @@ def named(lock):
     return {match[1]: match[2] for match in result if match}
 
 
-def test_there_is_a_lock_for_each_environment():
-    assert [path.name for path in LOCKS] == [
-        "requirements-docs.txt",
-        "requirements-flower.txt",
-        "requirements-mutants.txt",
-        "requirements-pfl.txt",
-        "requirements.lock",
-        "torch-cpu.lock",
-    ]
-
-
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
 def test_every_requirement_is_pinned_and_has_hashes(lock):
     pinned = r"[a-z0-9-]+==[\w.+]+( ; [^#]*?)?( +--hash=sha256:[0-9a-f]{64})+ *"

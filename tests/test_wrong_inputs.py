@@ -1,83 +1,81 @@
 """What people get wrong in a configuration of the shipped papers: one line each, before a run."""
 
+import math
+import random
 import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from fedsampling.cli import main
+from fedsampling.experiments.config import Cluster, Config
 
 ROOT = Path(__file__).parents[1]
-
-# Lines below `scale: reduced`, and their errors. Errors that do not depend on the papers are in
-# the tests of records, configuration and specs.
-WRONG = [
-    (
-        "overrides: {fraboni2021clustered: {figure1: {seeds: 1}}}",
-        "overrides.fraboni2021clustered.figure1: is a figure; use its experiment 'mnist'",
-    ),
-    (
-        "overrides: {harshvardhan2025latency: {links_model: {seeds: 1}}}",
-        "overrides.harshvardhan2025latency.links_model: not at reduced scale; change the scale, or "
-        "leave it out",
-    ),
-    # values that are too large: all of fraboni2021clustered
-    ("mnist: {work: {batch: 100000000}}", "mnist: memory: at least 8,000 GB needed, …"),
-    # a sampler that compares all pairs of clients
-    (
-        "mnist: {dataset: {partition: {clients_per_label: 100000}}, "
-        "samplers: {algorithm2-code: null}}",
-        "mnist.samplers.algorithm2.name: clustered_similarity needs …",
-    ),
-    # what has no effect
-    (
-        "alpha: {dataset: {partition: {alpha: 3}}}",
-        "alpha.dataset.partition.alpha: each case sets its own value; override it below cases",
-    ),
-]
+PAPER, CLUSTERED = "rizk2022importance", "fraboni2021clustered"
+LATENCY = "harshvardhan2025latency"
+QUICK, REDUCED = {"scale": "quick", "data": "embedded"}, {"scale": "reduced"}
 
 
-# Changes of fraboni2021clustered's `mnist` that contradict its data.
-DISAGREEING = [
-    (
-        "model: {name: lstm}",
-        "model.name: lstm requires sequences, but the dataset's samples have …",
-    ),
-    ("dataset: {fraction: 1.0e-7}", "fraction: 1e-07 of the images leaves none; give more"),
-    ("work: {batch: 100000}", "work.batch: 100000 exceeds the samples of every client; must be …"),
-    ("dataset: {partition: {clients_per_label: 1000}}", "clients_per_label: 1000 clients …"),
-]
+def check(content, folder):
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return CliRunner().invoke(main, ["check", "--config", str(path), "--papers", ROOT / "papers"])
 
 
-@pytest.mark.parametrize(("content", "line"), DISAGREEING)
-def test_settings_that_contradict_the_data_are_one_line(content, line, tmp_path):
-    wrong = f"{{fraboni2021clustered: {{mnist: {{{content}}}}}}}"
-    content = "scale: quick\ndata: embedded\npapers: [fraboni2021clustered]\n"
-    result = complaint(f"{content}overrides: {wrong}\n", tmp_path)
-    begins(result, tmp_path, f"overrides.fraboni2021clustered.mnist.{line}")
+def complaint(content, folder):
+    """Return what `check` says of a configuration, in one line that begins with its file."""
+    result = check(content, folder)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    return line.removeprefix(f"fedsampling: {folder}/mine.yaml: ")
 
 
-@pytest.mark.parametrize(("content", "line"), WRONG, ids=[content for content, _ in WRONG])
-def test_an_error_is_one_line_with_file_and_key(content, line, tmp_path):
-    if content.startswith(("mnist", "work", "alpha")):
-        content = (
-            f"papers: [fraboni2021clustered]\noverrides: {{fraboni2021clustered: {{{content}}}}}"
-        )
-        line = f"overrides.fraboni2021clustered.{line}"
-    elif content.startswith("overrides"):
-        content += "\npapers: [fraboni2021clustered, harshvardhan2025latency]"
-    begins(complaint(f"scale: reduced\n{content}\n", tmp_path), tmp_path, line)
+# Errors that do not depend on the papers are in the tests of records, configuration and specs.
+@pytest.mark.parametrize(
+    ("scale", "paper", "override", "line"),
+    [
+        (REDUCED, CLUSTERED, "figure1: {seeds: 1}", "figure1: is a figure; use its experiment 'mn"),
+        (REDUCED, LATENCY, "links_model: {seeds: 1}", "links_model: not at reduced scale; change"),
+        # what has no effect, and what takes too much memory or time
+        (
+            REDUCED,
+            CLUSTERED,
+            "alpha: {dataset: {partition: {alpha: 3}}}",
+            "alpha.dataset.partition.alpha: each case sets its own value; override it below cases",
+        ),
+        (REDUCED, CLUSTERED, "mnist: {work: {batch: 100000000}}", "mnist: memory: at least 8,000"),
+        (
+            REDUCED,
+            CLUSTERED,
+            "mnist: {dataset: {partition: {clients_per_label: 100000}}, "
+            "samplers: {algorithm2-code: null}}",
+            "mnist.samplers.algorithm2.name: clustered_similarity needs ",
+        ),
+        # what contradicts the data
+        (QUICK, CLUSTERED, "mnist: {model: {name: lstm}}", "mnist.model.name: lstm requires seque"),
+        (QUICK, CLUSTERED, "mnist: {dataset: {fraction: 1.0e-7}}", "mnist.fraction: 1e-07 of the"),
+        (QUICK, CLUSTERED, "mnist: {work: {batch: 100000}}", "mnist.work.batch: 100000 exceeds th"),
+        (
+            QUICK,
+            CLUSTERED,
+            "mnist: {dataset: {partition: {clients_per_label: 1000}}}",
+            "mnist.clients_per_label: 1000 clients ",
+        ),
+    ],
+)
+def test_an_error_is_one_line_with_file_and_key(scale, paper, override, line, tmp_path):
+    overrides = {paper: yaml.safe_load(f"{{{override}}}")}
+    result = complaint({**scale, "papers": [paper], "overrides": overrides}, tmp_path)
+    assert result.startswith(f"overrides.{paper}.{line}")
 
 
 def test_a_missing_gpu_is_an_error_unless_a_cluster_has_one(tmp_path, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    content = "scale: quick\ndata: embedded\npapers: [rizk2022importance]\ndevice: cuda\n"
-    line = "device: 'cuda' needs a GPU, and PyTorch sees…"
-    begins(complaint(content, tmp_path), tmp_path, line)
-    path = tmp_path / "cluster.yaml"
-    path.write_text(f"{content}cluster: {{gpu: gres}}\n")
-    result = CliRunner().invoke(main, ["check", "--config", str(path), "--papers", ROOT / "papers"])
+    content = {**QUICK, "papers": [PAPER], "device": "cuda"}
+    assert complaint(content, tmp_path).startswith("device: 'cuda' needs a GPU, and PyTorch sees")
+    result = check({**content, "cluster": {"gpu": "gres"}}, tmp_path)
     assert result.exit_code == 0, result.output
 
 
@@ -88,10 +86,10 @@ class TestPapers:
     @pytest.fixture
     def folder(self, tmp_path):
         copied = tmp_path / "mine2026"
-        shutil.copytree(ROOT / "papers" / "rizk2022importance", copied)
+        shutil.copytree(ROOT / "papers" / PAPER, copied)
         for name in ("paper.yaml", "paper.bib"):
             text = (copied / name).read_text(encoding="utf-8")
-            (copied / name).write_text(text.replace("rizk2022importance", "mine2026"))
+            (copied / name).write_text(text.replace(PAPER, "mine2026"))
         return copied
 
     @pytest.mark.parametrize(
@@ -108,20 +106,67 @@ class TestPapers:
         text = (folder / file).read_text(encoding="utf-8")
         assert old in text
         (folder / file).write_text(text.replace(old, new, 1), encoding="utf-8")
-        result = complaint(f"scale: quick\ndata: embedded\npapers: ['{folder}']\n", tmp_path)
-        assert line in result
+        assert line in complaint({**QUICK, "papers": [str(folder)]}, tmp_path)
 
 
-def complaint(content, folder):
-    """Return the one line that `check` says of a configuration."""
-    path = folder / "mine.yaml"
-    path.write_text(content)
-    result = CliRunner().invoke(main, ["check", "--config", str(path), "--papers", ROOT / "papers"])
-    assert result.exit_code == 2, result.output
-    (output,) = result.stderr.splitlines()
-    return output
+# Whatever a configuration says, the command line ends in an answer or in single lines.
 
 
-def begins(printed, folder, line):
-    start, cut, _ = f"fedsampling: {folder}/mine.yaml: {line}".partition("…")
-    assert (printed[: len(start)] if cut else printed) == start
+VALUES = [
+    *(None, True, False, 0, 1, -1, 2.5, -0.0, 1e300, math.inf, -math.inf, math.nan, 2**31, 2**63),
+    *(10**4299, "", " ", "200", "1e9", "a\0b", "~", "~nobody/x", "..", "/", "/dev/null", "\u202e"),
+    *("x" * 300, "a/" * 3000, "http://", "https://[", "$(touch X)", "{paper}", "<results>"),
+    "é\ud7ff",
+    *([], {}, [None], {"": None}, {1: 2}, [[]], [1, 1], ["a", "a"], {"name": "md"}, {"name": []}),
+    *(PAPER, [PAPER], [PAPER, PAPER], "quick", "paper", "embedded", "cuda", "gpu", "results"),
+]
+SETTINGS = ["rounds", "seeds", "every", "cases", "samplers", "dataset", "kind", "settings", "title"]
+TEXTS = [
+    *("&a [*a]", "[" * 3000, "9" * 5000, "0x_", "2026-13-01", "!!python/name:os.system", "!!int x"),
+    *("{<<: 1}", "? [a]", "'", "*b", "- a", "\t", "%", "a: b: c", '"\\ud800"', '"\\0"', "1:99:99"),
+]
+
+
+@pytest.mark.parametrize(
+    "count", [25, pytest.param(500, marks=pytest.mark.long)], ids=["few", "many"]
+)
+def test_any_configuration_is_valid_or_gives_one_line_errors(tmp_path, monkeypatch, count):
+    monkeypatch.chdir(ROOT)
+    rng = random.Random(28)
+    path = tmp_path / "random.yaml"
+    statuses = set()
+    for _ in range(count):
+        path.write_text(text(rng), encoding="utf-8")
+        options = ["--config", str(path), "--results", str(tmp_path / "results")]
+        result = CliRunner().invoke(main, ["check", *options])
+        assert isinstance(result.exception, SystemExit | None), (path.read_text(), result.exception)
+        statuses.add(result.exit_code)
+        if result.exit_code:
+            lines = result.stderr.splitlines()
+            assert lines
+            assert all(line.startswith("fedsampling: ") for line in lines), result.stderr
+            assert max(map(len, lines)) < 1000
+    assert statuses == {0, 2}
+
+
+def text(rng):
+    """Return a configuration with a few values, keys or characters that nobody expects."""
+    content = {"scale": "quick", "data": "embedded", "papers": [PAPER]}
+    for _ in range(rng.randrange(3)):
+        value = rng.choice(VALUES)
+        kind = rng.randrange(4)
+        if kind == 0:
+            content[rng.choice([*Config.model_fields])] = value
+        elif kind == 1:
+            content["cluster"] = {rng.choice([*Cluster.model_fields]): value}
+        else:
+            experiment = rng.choice(["regression", "few", "classification", "nothing"])
+            changes = {rng.choice(SETTINGS): value} if kind == 2 else value
+            content["overrides"] = {PAPER: {experiment: changes}}
+    written = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    if rng.random() < 0.2:
+        written += f"{rng.choice([*Config.model_fields, 'other'])}: {rng.choice(TEXTS)}\n"
+    if rng.random() < 0.1:
+        at = rng.randrange(len(written))
+        written = written[:at] + chr(rng.randrange(1, 0x2FF)) + written[at + 1 :]
+    return written

@@ -1,43 +1,77 @@
 """A real SLURM on this machine: loopback, fake GPUs, neither systemd nor cgroups.
 
-The tests marked `slurm` start one; by hand:
-
-    python tests/slurm/cluster.py /var/tmp/cluster        # runs until Ctrl-C
-    export PATH=/var/tmp/cluster/bin:$PATH                # in another shell
-
-Every process is started in its own session, its id is kept in ``pids.json``, and it is ended by
-that id alone, or by the kernel if the process that started it is killed.
+Every process is started in its own session, and ended by its id alone, or by the kernel if the
+process that started it is killed.
 """
 
-import argparse
-import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
-import sys
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import slurm_conf
-
-PACKAGES = ("slurm-wlm", "munge")
-ACCOUNTING = ("slurmdbd", "mariadb-server")
-CLIENTS = ("sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun", "sacct", "sacctmgr")
+NODES = ("node0", "node1")
+CLIENTS = ("sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun", "sacct")
 # Daemons and clients are looked for here too: an ordinary user's PATH has no sbin.
 SEARCHED = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
 
 
-def obstacle(accounting=False):
+CONFIGURATION = """\
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort=16800
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+# Credentials expire after two minutes by default, and a requeued job waits for that long.
+AuthInfo=socket={folder}/munge.socket,cred_expire=15
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+# No cgroups: processes are followed through /proc.
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+# Memory limits are enforced by polling.
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=256
+# Processors, memory and GPUs may exceed this machine's.
+SlurmdParameters=config_overrides
+GresTypes=gpu
+ReturnToService=2
+JobRequeue=1
+KillWait=5
+MinJobAge=86400
+SlurmctldTimeout=120
+SlurmdTimeout=60
+SchedulerParameters=sched_interval=1,sched_min_interval=100000,bf_interval=1,batch_sched_delay=0,defer_batch
+AccountingStorageType=accounting_storage/none
+NodeName=node0 NodeHostname={host} NodeAddr=127.0.0.1 Port=16810 {node}
+NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port=16811 {node}
+PartitionName=cpu Nodes=ALL Default=YES MaxTime=60 State=UP
+PartitionName=gpu Nodes=ALL MaxTime=60 State=UP
+"""
+NODE = "CPUs=4 RealMemory=8000 State=UNKNOWN Gres=gpu:2"
+
+
+def obstacle():
     """Say why no cluster can be started here; None if it can."""
-    programs = ["slurmctld", "slurmd", "sbatch", "munged", "setpriv"]
-    programs += ["slurmdbd", "mariadbd", "mariadb-install-db"] if accounting else []
-    missing = [name for name in programs if not shutil.which(name, path=SEARCHED)]
-    if missing:
-        packages = " ".join((*PACKAGES, *(ACCOUNTING if accounting else ())))
-        return f"{', '.join(missing)} missing; apt-get install --no-install-recommends {packages}"
+    programs = ("slurmctld", "slurmd", "sbatch", "munged", "setpriv")
+    if missing := [name for name in programs if not shutil.which(name, path=SEARCHED)]:
+        return f"{', '.join(missing)} missing; apt-get install slurm-wlm munge"
     if os.geteuid() != 0:
         return "SLURM's daemons are started as root here, and this is an ordinary user"
     return None
@@ -45,33 +79,10 @@ def obstacle(accounting=False):
 
 @dataclass
 class Cluster:
-    """A running cluster; see :func:`running`.
+    """A running cluster; see :func:`running`."""
 
-    Parameters
-    ----------
-    folder : Path
-        Of its configuration, state, logs and ``bin``, which goes before the PATH.
-    nodes, cpus, mem_mb, gpus : int
-        Nodes, and what each pretends to have.
-    accounting : bool
-        Whether slurmdbd keeps accounts.
-    port : int
-        The first of thirty.
-    """
-
-    folder: Path
-    nodes: int = 2
-    cpus: int = 4
-    mem_mb: int = 8000
-    gpus: int = 2
-    accounting: bool = False
-    port: int = 16800
+    folder: Path  # of its configuration, state, logs and `bin`, which goes before the PATH
     pids: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def names(self):
-        """The nodes' names."""
-        return [f"node{number}" for number in range(self.nodes)]
 
     @property
     def environment(self):
@@ -97,16 +108,14 @@ class Cluster:
 
     def start(self):
         """Write the configuration and start everything, each after what it needs."""
-        for name in ("state", *(f"spool-{node}" for node in self.names)):
+        for name in ("bin", "state", *(f"spool-{node}" for node in NODES)):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o755)
         self._configure()
         self._munge()
-        if self.accounting:
-            self._database()
         self.start_controller()
-        for node in self.names:
-            self.start_node(node)
+        for node in NODES:
+            self._launch(node, "slurmd", "-D", "-f", str(self.folder / "slurm.conf"), "-N", node)
         self._await("nodes", lambda: self.call("sinfo", "-h", "-N", "-o", "%T").split())
 
     def start_controller(self):
@@ -114,17 +123,11 @@ class Cluster:
         self._launch("slurmctld", "slurmctld", "-D", "-f", str(self.folder / "slurm.conf"))
         self._await("slurmctld", lambda: "UP" in self.call("scontrol", "ping"))
 
-    def start_node(self, node):
-        """Start a node's slurmd."""
-        conf = str(self.folder / "slurm.conf")
-        self._launch(node, "slurmd", "-D", "-f", conf, "-N", node)
-
-    def stop_one(self, name, how=signal.SIGTERM):
+    def stop_one(self, name):
         """End one of the processes by its id, and wait for that."""
         pid = self.pids.pop(name)
-        self._note()
         with suppress(ProcessLookupError):
-            os.kill(pid, how)
+            os.kill(pid, signal.SIGTERM)
         deadline = time.monotonic() + 20
         while _runs(pid):
             if time.monotonic() > deadline:
@@ -147,11 +150,20 @@ class Cluster:
             self.stop_one(name)
 
     def _configure(self):
-        slurm_conf.write_shims(self.folder, CLIENTS, SEARCHED)
-        slurm_conf.write_devices(self.folder, self.gpus)
-        slurm_conf.write_slurm(
-            self.folder, self.port, self.names, (self.cpus, self.mem_mb, self.gpus), self.accounting
-        )
+        """Write slurm.conf, GPUs that are another /dev/null, and clients that find the cluster."""
+        conf = self.folder / "slurm.conf"
+        host = socket.gethostname()
+        conf.write_text(CONFIGURATION.format(host=host, folder=self.folder, node=NODE))
+        for number in range(2):
+            device = self.folder / f"fakegpu{number}"
+            os.mknod(device, 0o666 | 0o020000, os.makedev(1, 3))
+        (self.folder / "gres.conf").write_text(f"Name=gpu File={self.folder}/fakegpu[0-1]\n")
+        for name in CLIENTS:
+            # The plugin's job step takes SLURM_CONF away.
+            if client := shutil.which(name, path=SEARCHED):
+                shim = self.folder / "bin" / name
+                shim.write_text(f'#!/bin/sh\nSLURM_CONF={conf} exec {client} "$@"\n')
+                shim.chmod(0o755)
 
     def _munge(self):
         key, place = self.folder / "munge.key", str(self.folder / "munge.socket")
@@ -162,50 +174,19 @@ class Cluster:
         self._launch("munged", "munged", "-F", f"--socket={place}", f"--key-file={key}", *options)
         self._await("munged", lambda: self.call("munge", "-n", "-S", place))
 
-    def _database(self):
-        data, place = self.folder / "mysql", str(self.folder / "mysql.socket")
-        subprocess.run(
-            ["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}"],
-            check=True,
-            capture_output=True,
-        )
-        self._launch(
-            "mariadbd",
-            "mariadbd",
-            "--no-defaults",
-            "--user=root",
-            f"--datadir={data}",
-            f"--socket={place}",
-            f"--pid-file={self.folder}/mysql.pid",
-            "--bind-address=127.0.0.1",
-            f"--port={self.port + 2}",
-        )
-        client = ("mariadb", "--no-defaults", "-u", "root", f"--socket={place}", "-e")
-        self._await("mariadbd", lambda: self.call(*client, "select 1"))
-        self.call(*client, "create user slurm@'127.0.0.1' identified by 'slurm'")
-        self.call(*client, "grant all on slurm_acct_db.* to slurm@'127.0.0.1'")
-        slurm_conf.write_slurmdbd(self.folder, self.port + 1, self.port + 2)
-        self._launch("slurmdbd", "slurmdbd", "-D", SLURM_CONF=str(self.folder / "slurm.conf"))
-        self._await("slurmdbd", lambda: self.call("sacctmgr", "-n", "show", "cluster") or True)
-
-    def _launch(self, name, program, *arguments, **environment):
+    def _launch(self, name, program, *arguments):
         path = shutil.which(program, path=SEARCHED)
         assert path is not None
         with (self.folder / f"{name}.out").open("ab") as output:
             process = subprocess.Popen(
                 # Should this process be killed, they end with it.
                 ["setpriv", "--pdeathsig", "TERM", path, *arguments],
-                env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
             )
         self.pids[name] = process.pid
-        self._note()
-
-    def _note(self):
-        (self.folder / "pids.json").write_text(json.dumps(self.pids))
 
     def _await(self, name, ready, seconds=30):
         """Ask until there is an answer: a daemon that runs need not listen yet."""
@@ -224,9 +205,9 @@ class Cluster:
 
 
 @contextmanager
-def running(folder, **options):
+def running(folder):
     """Start a cluster, and end it however the block ends."""
-    cluster = Cluster(folder, **options)
+    cluster = Cluster(folder)
     try:
         cluster.start()
         yield cluster
@@ -242,27 +223,3 @@ def _runs(pid):
     except (OSError, IndexError):
         return False
     return state != "Z"
-
-
-def main():
-    """Run a cluster until it is interrupted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--nodes", type=int, default=2)
-    parser.add_argument("--accounting", action="store_true")
-    arguments = parser.parse_args()
-    if reason := obstacle(arguments.accounting):
-        sys.exit(reason)
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    clock = time.perf_counter()
-    with running(
-        arguments.folder.resolve(), nodes=arguments.nodes, accounting=arguments.accounting
-    ) as cluster:
-        print(f"ready after {time.perf_counter() - clock:.1f} s: {cluster.pids}", flush=True)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with suppress(KeyboardInterrupt):
-            signal.pause()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,10 @@
 #!/usr/bin/env bash
-# Installs SLURM's daemons from Debian's packages where they are missing and can be had; with the
-# argument `accounting` also those that keep accounts. Nothing is left running: the tests start their
-# own. Where it cannot be done they skip, and this says why.
+# Installs SLURM's daemons from Debian's packages where they are missing and can be had. Nothing is
+# left running: the tests start their own. Where it cannot be done they skip, and this says why.
 set -euo pipefail
 
 PACKAGES=(slurm-wlm munge)
 PROGRAMS=(slurmctld slurmd munged)
-if [ "${1:-}" = accounting ]; then
-    PACKAGES+=(slurmdbd mariadb-server)
-    PROGRAMS+=(slurmdbd mariadbd)
-fi
 PATH=$PATH:/usr/sbin
 
 if type -P "${PROGRAMS[@]}" >/dev/null; then # all of them, where `command -v` takes one for all

@@ -21,20 +21,11 @@ PATIENCE = 300.0  # seconds that a test waits for anything
 
 @dataclass(frozen=True)
 class User:
-    """Who runs Snakemake, and with which Python.
+    """Who runs Snakemake, and with which Python."""
 
-    Parameters
-    ----------
-    name : str or None
-        None for who runs the tests.
-    python : str
-    packages : str
-        Folder of the packages that it reads.
-    """
-
-    name: str | None
+    name: str | None  # None for who runs the tests
     python: str
-    packages: str
+    packages: str  # folder of the packages that it reads
 
     @property
     def identity(self):
@@ -45,15 +36,7 @@ class User:
 
 
 class Project:
-    """A folder such as a clone.
-
-    Parameters
-    ----------
-    root : Path
-    environment : mapping
-        Where the cluster's clients are.
-    user : User
-    """
+    """A folder such as a clone; `environment` says where the cluster's clients are."""
 
     def __init__(self, root, environment, user):
         self.root, self.user, self.identity = root, user.name, user.identity
@@ -173,19 +156,6 @@ class Project:
             check=False,
         )
         assert result.returncode == 0, result.stdout[-6000:]
-        return result.stdout
-
-    def call(self, *command):
-        """Run a command as the user; return its output."""
-        result = subprocess.run(
-            command,
-            **{key: value for key, value in self.command().items() if key != "args"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert result.returncode == 0, result.stdout
         return result.stdout
 
     def started(self, *arguments, jobs=6):

@@ -1,4 +1,4 @@
-"""Jobs that ask for a GPU, in both ways that sites know; and several GPUs without SLURM."""
+"""Jobs that ask for a GPU, in both ways that sites know."""
 
 import re
 
@@ -55,17 +55,3 @@ def test_a_job_is_sent_to_the_partition_of_the_file_that_fits(slurm, project):
     simulation, drawing = re.findall(r"submitted with SLURM jobid (\d+)", output)
     assert "Partition=gpu" in slurm.call("scontrol", "show", "job", simulation)
     assert "Partition=cpu" in slurm.call("scontrol", "show", "job", drawing)
-
-
-@pytest.mark.long
-def test_local_jobs_share_out_the_devices_of_one_machine(project):
-    copy = project("devices-local")
-    samplers = ("full", "md", "uniform", "poisson")
-    rounds = {"device": True, "rounds": 16}
-    copy.play(dict.fromkeys(samplers, rounds), cluster={"gpu": "gpu"})
-    with_use_for_a_device(copy)
-    copy.environment |= {"CUDA_VISIBLE_DEVICES": "0,1", "TMPDIR": str(copy.root)}
-    copy.snakemake("--cores", "4", "--resources", "gpu=2", "--until", "simulate", slurm=False)
-    used = (copy.root / "toy-devices").read_text().split()
-    assert len(used) == len(samplers)
-    assert set(used) == {"0", "1"}

@@ -1,7 +1,9 @@
 """The pipeline on SLURM, as an ordinary user: the same tables as without it, and nothing twice."""
 
 import re
+import shutil
 
+import pandas as pd
 import pytest
 from project import ROOT
 
@@ -57,3 +59,29 @@ def test_a_request_beyond_the_partitions_limit_is_named_before_anything_is_submi
     """It would be queued for ever; retries may ask for three times the 31 minutes of these jobs."""
     before = finished[1].partition("has been submitted")[0]
     assert re.search(r"jobs may request \d+ minutes, but partition cpu allows 60", before)
+
+
+@pytest.fixture
+def store(project, user):
+    """Return a folder in which the users' group may write, as docs/cluster.md makes it."""
+    folder = project("store-owner").root.with_name("store")
+    folder.mkdir()
+    shutil.chown(folder, group=user.name)
+    folder.chmod(0o2775)
+    return folder
+
+
+@pytest.mark.long
+def test_two_users_compute_each_run_once_and_get_the_same_results(project, store, user, colleague):
+    copies = [project("store-one", who=user), project("store-two", who=colleague)]
+    for copy in copies:
+        copy.play({"full": {"rounds": 40}, "md": {"rounds": 40}}, store=str(store))
+    for started in [copy.started() for copy in copies]:
+        assert started.end() == 0, started.output[-6000:]
+    assert sorted(copies[0].computed() + copies[1].computed()) == [
+        (name, seed, t) for name in ("full", "md") for seed in [0] for t in range(40)
+    ]
+    assert copies[0].made_files() == copies[1].made_files()
+    stored = [path for path in store.rglob("*") if path.is_file()]
+    assert len(stored) == 2  # no lock, nothing half-written
+    assert all(len(pd.read_parquet(path)) == 40 for path in stored)

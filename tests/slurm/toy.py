@@ -7,7 +7,6 @@ line of ``toy.log``.
 import json
 import os
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -37,19 +36,12 @@ class Toy(Simulation, name="weights"):
     def simulate(self, data, seeds, where, progress=lambda done: None):
         name = self.sampler.name
         behaviour = json.loads(Path("toy.json").read_text()).get(name, {})
-        if behaviour.get("device"):
-            with _alone_on(os.environ["CUDA_VISIBLE_DEVICES"]):
-                return Simulated([_run(seed, name, behaviour, where, progress) for seed in seeds])
-        if behaviour.get("once"):
-            first = _first(name)
-            if first and behaviour["once"] == "fail":
+        if behaviour.get("once") and _first(name):
+            if behaviour["once"] == "fail":
                 raise RuntimeError("fails once, as it was told to")
-            if first and behaviour["once"] == "sleep":
-                time.sleep(600)
-            if first and behaviour["once"] == "memory":
-                held = np.ones(behaviour["mb"] * 2**17)
-                time.sleep(600)
-                del held
+            held = np.ones(behaviour.get("mb", 0) * 2**17)
+            time.sleep(600)
+            del held
         return Simulated([_run(seed, name, behaviour, where, progress) for seed in seeds])
 
 
@@ -66,21 +58,11 @@ def _run(seed, name, behaviour, where, progress):
             raise Stopped(f"stopped before round {t}")
         time.sleep(ROUND)
         values.append(stream(seed, "toy", t).random())
-        _log(f"{name} {seed} {t} {os.environ.get('SLURM_JOB_ID', 'local')}")
+        with Path("toy.log").open("a") as file:
+            file.write(f"{name} {seed} {t} {os.environ.get('SLURM_JOB_ID', 'local')}\n")
         progress(t)
     rounds = np.arange(len(values))
     return tidy({"toy": (rounds, np.cumsum(values))})
-
-
-@contextmanager
-def _alone_on(device):
-    """Fail if another job is on the device already; leave a line for each job that was."""
-    lock = Path(f"toy-on-{device}")
-    lock.touch(exist_ok=False)
-    yield
-    lock.unlink()
-    with Path("toy-devices").open("a") as file:
-        file.write(f"{device}\n")
 
 
 def _first(name):
@@ -89,8 +71,3 @@ def _first(name):
     except FileExistsError:
         return False
     return True
-
-
-def _log(line):
-    with Path("toy.log").open("a") as file:
-        file.write(line + "\n")

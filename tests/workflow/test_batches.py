@@ -1,7 +1,10 @@
-"""Batches: the jobs of a process, its requests, and when it stops."""
+"""Batches: the jobs of a process, its requests, its GPU, and when it stops."""
 
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from fedsampling.base.files import write_record
-from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED, Stopped
+from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED
 from fedsampling.experiments.config import Config
 from fedsampling.runs import places
 from fedsampling.runs.resources import (
@@ -21,6 +24,7 @@ from fedsampling.runs.resources import (
 from fedsampling.workflow import running
 from fedsampling.workflow.plan import QUICK_JOBS_PER_PROCESS, plan
 from fedsampling.workflow.project import Project
+from fedsampling.workflow.running import VISIBLE, assigned, visible
 
 PAPERS = Path(__file__).parents[2] / "papers"
 PAPER = "rizk2022importance"
@@ -101,36 +105,25 @@ def test_the_estimates_of_a_batch_add_up(tmp_path):
     assert resources.of(name)["runtime"](None, 1) == minutes
 
 
-def listening(stop):
-    """Work as a simulation does that keeps checkpoints."""
-    for _ in range(200):
-        if stop():
-            raise Stopped("stopped before round 7")
-        time.sleep(0.01)
+def nothing(stop):
+    """Finish at once, without asking."""
+
+
+def asking(stop):
+    """Finish at once, having asked."""
+    assert not stop()
 
 
 def deaf(stop):
     time.sleep(2)
 
 
-def asleep(stop):
+def signalled_asleep(stop):
+    os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(30)
 
 
-def signalled(work):
-    """Work that receives a signal at its beginning."""
-
-    def run(stop):
-        if work is listening:
-            assert not stop()
-        os.kill(os.getpid(), signal.SIGTERM)
-        work(stop)
-
-    return run
-
-
-def asks_no_more(stop):
-    """Listen, and be signalled after the last round."""
+def signalled_at_the_end(stop):
     assert not stop()
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -150,7 +143,12 @@ def batch(tmp_path, monkeypatch):
 
     def run(*works):
         jobs = [
-            SimpleNamespace(name=f"{number}-{work.__name__}", uses_gpu=False, work=work)
+            SimpleNamespace(
+                name=f"{number}-{work.__name__}",
+                uses_gpu=hasattr(work, "uses_gpu"),
+                runs=[SimpleNamespace(hash="")],
+                work=work,
+            )
             for number, work in enumerate(works)
         ]
         finished = []
@@ -164,30 +162,111 @@ def batch(tmp_path, monkeypatch):
     return run
 
 
-def nothing(stop):
-    """Finish at once, without asking."""
-
-
-def asking(stop):
-    """Finish at once, having asked."""
-    assert not stop()
-
-
-def test_a_signal_ends_a_job_at_once_or_with_checkpoints_after_a_round(batch):
+def test_a_signal_ends_a_job_that_never_asks_at_once(batch):
     clock = time.monotonic()
-    assert batch(asking, signalled(asleep), nothing) == (128 + signal.SIGTERM, ["0-asking"])
+    ended = 128 + signal.SIGTERM, ["0-asking"]
+    assert batch(asking, signalled_asleep, nothing) == ended
     assert time.monotonic() - clock < 20
-    assert batch(nothing, signalled(listening), nothing) == (EXIT_UNFINISHED, ["0-nothing"])
 
 
 def test_no_job_begins_after_a_signal(batch, capfd):
-    assert batch(asks_no_more, nothing) == (EXIT_UNFINISHED, ["0-asks_no_more"])
+    finished = ["0-signalled_at_the_end"]
+    assert batch(signalled_at_the_end, nothing) == (EXIT_UNFINISHED, finished)
     line = "1-nothing: stopped before it began; run the same command to resume"
     assert line in capfd.readouterr().err
-    assert batch(nothing, asks_no_more) == (0, ["0-nothing", "1-asks_no_more"])
+    assert batch(signalled_at_the_end) == (0, finished)
 
 
-@pytest.mark.parametrize("works", [(asking, deaf, nothing), (nothing, deaf, listening)])
-def test_no_job_begins_after_the_time_limit(batch, monkeypatch, works):
+def test_no_job_begins_after_the_time_limit(batch, monkeypatch):
     monkeypatch.setenv(END_VARIABLE, "1.5")
-    assert batch(*works) == (EXIT_UNFINISHED, [f"0-{works[0].__name__}", "1-deaf"])
+    assert batch(asking, deaf, nothing) == (EXIT_UNFINISHED, ["0-asking", "1-deaf"])
+
+
+# One GPU per job, by locks that die with their process; without any real GPU.
+
+
+HOLDER = """
+import os, sys, time
+from fedsampling.workflow.running import assigned
+with assigned(True, lambda: print("waits", flush=True)):
+    print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def gpus(tmp_path, monkeypatch):
+    """Two GPUs, and locks that only this test sees."""
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setenv(VISIBLE, "2,3")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(running.tempfile, "tempdir", str(tmp_path))
+
+
+@pytest.fixture
+def job(gpus):
+    """Start a process that holds a GPU, and return it with the first line that it prints."""
+    processes = []
+
+    def start():
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True
+        )
+        processes.append(process)
+        return process, process.stdout.readline().strip()
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_each_job_sees_one_gpu_and_waits_until_a_killed_one_releases_it(job):
+    first, gpu = job()
+    assert (gpu, job()[1]) == ("2", "3")
+    third, line = job()
+    assert line == "waits"
+    first.kill()
+    assert third.stdout.readline() == "2\n"
+
+
+def test_a_job_sees_one_gpu_and_afterwards_its_process_sees_all_again(batch, gpus):
+    seen = []
+
+    def work(stop):
+        seen.append(os.environ[VISIBLE])
+
+    work.uses_gpu = True
+    for _ in range(2):
+        assert batch(work)[0] == 0
+        assert os.environ[VISIBLE] == "2,3"
+    assert seen == ["2", "2"]
+
+
+def test_a_job_that_waits_says_so_once(gpus, monkeypatch):
+    monkeypatch.setenv(VISIBLE, "0")
+    monkeypatch.setattr(running, "POLL_SECONDS", 0.01)
+    calls, first = [], assigned(True, print)
+    first.__enter__()
+    threading.Timer(0.2, lambda: first.__exit__(None, None, None)).start()
+    with assigned(True, lambda: calls.append(None)):
+        assert len(calls) == 1
+
+
+@pytest.mark.parametrize(("uses_gpu", "slurm"), [(False, ""), (True, "7")])
+def test_nothing_is_locked_without_need_or_under_slurm(
+    gpus, tmp_path, monkeypatch, uses_gpu, slurm
+):
+    monkeypatch.setenv("SLURM_JOB_ID", slurm)  # with cgroups every job of a node calls its GPU 0
+    with assigned(uses_gpu, print):
+        assert os.environ[VISIBLE] == "2,3"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [("0,2", ["0", "2"]), ("", []), ("-1", []), ("GPU-3f2a", ["GPU-3f2a"])],
+)
+def test_the_environment_variable_limits_the_gpus(monkeypatch, variable, expected):
+    monkeypatch.setenv(VISIBLE, variable)
+    assert visible() == expected

@@ -10,7 +10,7 @@ from fedsampling.cli import main
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.resources import load_measurements
-from fedsampling.samplers.checking.check import _first_lines, check_sampler, from_words
+from fedsampling.samplers.checking.check import check_sampler, from_words
 from fedsampling.workflow import checking
 from fedsampling.workflow.project import Project
 
@@ -135,11 +135,6 @@ def test_an_endless_loop_is_located(tmp_path):
     text = line(checked(tmp_path, "--timeout", "10", select=loop))
     assert text.startswith(f"{tmp_path / 'mine.py'}: no result after 10 s, in select (")
     assert "mine.py:17); look for an endless loop" in text
-
-
-def test_five_lines_are_enough():
-    assert _first_lines(list("abcdefg")) == [*"abcde", "… and 2 more"]
-    assert _first_lines(list("abcde")) == list("abcde")
 
 
 def test_a_name_that_cannot_be_a_folder_is_rejected(tmp_path):

@@ -1,26 +1,28 @@
-"""Verification of data files: errors are found, and nothing is downloaded or written."""
+"""`fedsampling data …`: files are fetched and verified; verification changes nothing."""
 
+import json
 import lzma
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.files import sha256
+from fedsampling.cli import main
 from fedsampling.data.sources.sources import SOURCES, official_datasets
 from fedsampling.workflow.data_files import fetch_each, verify_dataset, verify_each
 
-MESH = ("nodes.csv", "links.csv")
+PAPERS = Path(__file__).parents[2] / "papers"
+SETTINGS = {"scale": "quick", "data": "embedded", "papers": ["rizk2022importance"]}
 
 
 @pytest.fixture
 def copy(mirror, tmp_path):
     """A mirror of one's own, with the small tables of NYC Mesh."""
-    folder = tmp_path / "mirror" / "nycmesh"
-    folder.mkdir(parents=True)
-    for name in MESH:
-        shutil.copyfile(Path(mirror, "nycmesh", name), folder / name)
+    shutil.copytree(Path(mirror, "nycmesh"), tmp_path / "mirror" / "nycmesh")
     return tmp_path / "mirror"
 
 
@@ -126,3 +128,52 @@ def test_an_unknown_dataset_is_an_error_before_any_download(tmp_path):
         list(fetch_each(["mnist", "mnis"], tmp_path, "https://mirror.invalid"))
     with pytest.raises(InputError, match="did you mean 'mnist'"):
         verify_dataset("mnis", tmp_path, None)
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
+
+    def called(command, *arguments, **config):
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps(SETTINGS | config))
+        where = ["--config", path, "--results", tmp_path / "results", "--papers", PAPERS]
+        return CliRunner().invoke(main, ["data", command, *arguments, *map(str, where)])
+
+    return called
+
+
+def test_list_shows_every_dataset_without_local_files(call):
+    result = call("list")
+    assert result.exit_code == 0
+    titles = {line.split(" (")[0] for line in result.stdout.splitlines() if line[:1].isalpha()}
+    assert titles == set(official_datasets())
+
+
+def test_fetched_files_pass_verification_until_they_change(call, copy):
+    result = call("fetch", "nycmesh", mirror=str(copy))
+    assert result.exit_code == 0, result.stderr
+    paths = [Path(line) for line in result.stdout.splitlines()]
+    assert [path.name for path in paths] == ["nodes.csv", "links.csv"]
+    digests = json.loads(paths[0].parent.with_name("nycmesh.json").read_text())
+    assert digests == {path.name: sha256(path) for path in paths}
+    result = call("verify", "nycmesh")
+    assert result.exit_code == 0, result.stderr
+    assert "  cache: nodes.csv: OK: sha256 compared with the copy" in result.stdout
+    paths[0].write_bytes(b"id\n")
+    result = call("verify", "nycmesh")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("fedsampling: cache: nycmesh/nodes.csv: it has 3 bytes, ")
+
+
+def test_card_is_printed_or_written_for_the_report(call, tmp_path):
+    result = call("card", "ijcnn1")
+    assert result.exit_code == 0, result.stderr
+    assert "  clients: 100" in result.stdout.splitlines()
+    assert "rizk2022importance/classification: base" in result.stdout
+    path = Path(call("card", "ijcnn1", "--json").stdout.strip())
+    assert path == tmp_path / "results" / "cards" / "ijcnn1.json"
+    assert json.loads(path.read_text())["badges"] == ["embedded data"]
+    paths = call("card", "ijcnn1", "regression", "--json").stdout.split()
+    assert paths == [str(path), str(path.with_name("regression.json"))]

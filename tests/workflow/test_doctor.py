@@ -18,9 +18,11 @@ from fedsampling.learning.models import products
 from fedsampling.runs import store
 from fedsampling.runs.execute import execute
 from fedsampling.workflow import doctor
-from fedsampling.workflow import doctor as recheck_module
 from fedsampling.workflow.doctor import check_network, recheck
 from fedsampling.workflow.project import Project
+
+PAPERS = Path(__file__).parents[2] / "papers"
+PAPER = "rizk2022importance"
 
 
 @pytest.mark.parametrize("name", sorted(doctor.networks()))
@@ -86,17 +88,12 @@ def test_the_command_fails_if_a_check_fails(monkeypatch, tmp_path, fix):
 # Recomputed runs are equal, agree, or differ.
 
 
-PAPERS = Path(__file__).parents[2] / "papers"
-PAPER = "rizk2022importance"
-
-
 @pytest.fixture
 def project(tmp_path):
     """Return a project with one experiment of nine finished runs."""
-    overrides = {"inclusion": {"draws": 50}}
     settings = {"scale": "paper", "shipped": False, "papers": [PAPER]}
-    settings["overrides"] = {PAPER: overrides}
-    project = Project(parse(settings), tmp_path / "results", PAPERS)
+    overrides = {PAPER: {"inclusion": {"draws": 50}}}
+    project = Project(parse({**settings, "overrides": overrides}), tmp_path / "results", PAPERS)
     for name in project.plan.jobs_of(PAPER, "inclusion"):
         execute([project.plan.jobs[name]], project.config, project.results, lambda *_: None)
     return project.with_config(scale="best")
@@ -134,7 +131,7 @@ def test_a_share_is_drawn_by_a_seed(project):
 
 def test_a_spot_check_keeps_to_its_processor_time(project, monkeypatch):
     clock = iter(range(0, 1000, 4))
-    monkeypatch.setattr(recheck_module.time, "process_time", lambda: next(clock))
+    monkeypatch.setattr(doctor.time, "process_time", lambda: next(clock))
     assert len(recheck(project)) == 4  # which ends 16 seconds after the start: another may take 5
 
 
@@ -147,8 +144,8 @@ def test_a_spot_check_counts_the_time_of_all_seeds_of_a_job(project, seeds, chos
     metadata = {**stored.metadata, "seconds": 2.0}
     store.save(project.results / "store", stored.table, metadata)
     drawn = [(replace(job, runs=(run,) * seeds), run)]
-    assert bool(list(recheck_module._finished(project, drawn, spot=True))) == chosen
-    assert list(recheck_module._finished(project, drawn, spot=False))
+    assert bool(list(doctor._finished(project, drawn, spot=True))) == chosen
+    assert list(doctor._finished(project, drawn, spot=False))
 
 
 # With large steps on heterogeneous data, training amplifies rounding errors; with small ones it
@@ -172,4 +169,4 @@ def test_rounding_explains_differences_of_runs_that_amplify_it(tmp_path, sampler
     where = Where(tmp_path, None)
     (table,) = simulation.simulate("generated", [0], where).tables
     run = RunSpec({}, "generated", 0)
-    assert recheck_module.is_sensitive(simulation, run, table, where) == sensitive
+    assert doctor.is_sensitive(simulation, run, table, where) == sensitive

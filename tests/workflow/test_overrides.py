@@ -82,14 +82,10 @@ def summary(cases, at):
     return Summary(rows, {}, {})
 
 
-def test_plain_curves_include_values_of_the_whole_run():
-    drawn = plain({"one": summary(cases=2, at=-1)}, True, ["rounds 4 (8)"])
+def test_plain_curves_show_some_cases_and_a_plain_table_the_last_values_of_all():
+    drawn = plain({"one": summary(cases=2, at=-1)}, True, ["rounds 4 (8)"])  # of the whole run
     assert [axes.get_title(loc="left") for axes in drawn.figure.axes] == ["c0", "c1"]
     assert all(axes.lines for axes in drawn.figure.axes)
-    assert "rounds 4 (8)" in drawn.caption
-
-
-def test_a_plain_table_has_the_last_values_of_every_case():
     drawn = plain({"one": summary(cases=MAX_PANELS + 2, at=3)}, True, [])
     assert drawn.notes == ("2 more cases are in the CSV.",)
     assert drawn.data["case"].nunique() == MAX_PANELS + 2

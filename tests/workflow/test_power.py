@@ -1,18 +1,26 @@
-"""The seeds that would decide a claim, against the power of simulated t-tests."""
+"""What would decide a claim: seeds, by the power of simulated t-tests, and missing runs."""
 
+import json
+import re
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
 from fedsampling.evidence.verdicts import Interval
+from fedsampling.runs import resources
+from fedsampling.workflow import drawing
 from fedsampling.workflow.drawing import (
     WITHOUT_INTERVAL,
+    _settles,
     open_intervals,
     seeds_needed,
     seeds_sentence,
 )
+from fedsampling.workflow.plan import plan
 
 
 def drawn(value, deviation, seeds, unit="points", **bounds):
@@ -52,10 +60,13 @@ def test_only_open_intervals_ask_for_seeds():
     decided, undecided = drawn(9.0, 1.0, 5, least=0.0), drawn(0.5, 1.0, 5, least=0.0, paper=2.0)
     assert open_intervals([decided, undecided]) == [undecided]
     assert seeds_sentence([decided]) == ""
-    assert seeds_sentence([decided, undecided]).endswith(
+    forecast = (
         f"{seeds_needed(undecided)} if the effect is as observed, "
         f"{seeds_needed(undecided, 2.0)} if it is the paper's; it has 5."
     )
+    assert seeds_sentence([decided, undecided]).endswith(forecast)
+    unprinted = drawn(0.5, 1.0, 5, least=0.0, effect=2.0)  # of which the paper prints no number
+    assert seeds_sentence([unprinted]).endswith(forecast)
 
 
 def test_further_seeds_cost_what_the_first_ones_took():
@@ -70,11 +81,46 @@ def test_fewer_than_five_seeds_give_a_rough_estimate(seeds, rough):
     assert text.endswith(f"it has {seeds}{', so this is a rough estimate' * rough}.")
 
 
-def test_the_papers_effect_is_used_where_no_number_of_the_paper_is_drawn():
-    undecided = drawn(0.5, 1.0, 5, least=0.0, effect=2.0)
-    text = seeds_sentence([undecided])
-    assert f", {seeds_needed(undecided, 2.0)} if it is the paper's; it has 5." in text
-
-
 def test_a_claim_without_intervals_says_that_there_is_no_forecast():
     assert seeds_sentence([]) == WITHOUT_INTERVAL
+
+
+# The runs that a claim without verdict still requires.
+
+
+PAPERS = Path(__file__).parents[2] / "papers"
+LATENCY = "harshvardhan2025latency"
+
+
+@pytest.fixture
+def due(tmp_path, monkeypatch):
+    """Jobs of 24 runs in all, whose speeds are shipped: a second for each round of a job."""
+    monkeypatch.setattr(drawing, "PUBLISHED", tmp_path)
+    jobs = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).jobs.values()
+    femnist = [job for job in jobs if job.experiment == "femnist" and job.case == "synthetic"]
+    resources.save_measurements(
+        {resources.measurement_key(job): resources.Measured(1.0) for job in femnist}, tmp_path
+    )
+    return femnist
+
+
+def test_missing_runs_hours_and_command_are_shown(due):
+    hours = sum(job.steps for job in due) / 3600
+    sentence = _settles(LATENCY, due, RunEvidence())
+    assert sentence.startswith("24 runs of the paper's size (up to about ")
+    (number,) = re.findall(r"about ([\d.,]+) hours", sentence)
+    assert float(number.replace(",", "")) == pytest.approx(hours, 0.05)
+    assert sentence.endswith(f": snakemake --cores all {LATENCY} --config scale=paper")
+
+
+def test_unknown_times_and_unverified_copies_are_shown(due, tmp_path):
+    (tmp_path / resources.MEASURED).unlink()
+    sentence = _settles(LATENCY, due[:1], RunEvidence(obstacles=(UNVERIFIED,)))
+    assert sentence.startswith("1 run of the paper's size: ")
+    assert sentence.endswith("this copy has none")
+
+
+def test_a_claim_with_published_runs_needs_no_more_runs(pipeline):
+    path = pipeline.results / "claims" / "rizk2022importance.json"
+    claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
+    assert {claim["settles"] for claim in claims} == {"snakemake --cores all --config scale=best"}

@@ -26,8 +26,8 @@ PAPER = "rizk2022importance"
 def project(tmp_path, monkeypatch):
     """Return a project of which the first of an experiment's jobs has run."""
     monkeypatch.setattr(places, "PUBLISHED", tmp_path / "none")
-    overrides = {"inclusion": {"draws": 50}}
-    settings = {"scale": "paper", "papers": [PAPER], "overrides": {PAPER: overrides}}
+    overrides = {PAPER: {"inclusion": {"draws": 50}}}
+    settings = {"scale": "paper", "papers": [PAPER], "overrides": overrides}
     project = Project(parse(settings), tmp_path / "results", PAPERS)
     project.write()
     first = project.plan.jobs[project.plan.jobs_of(PAPER, "inclusion")[0]]
@@ -40,15 +40,15 @@ def test_runs_are_done_running_or_left_with_the_time_left(project):
     first, second, *_ = (plan.jobs[name] for name in plan.jobs_of(PAPER, "inclusion"))
     lease_of(project.results / "store", second.runs[0].hash, second.code).touch()
     lines = list(status(project))
-    (line,) = [line for line in lines if line.startswith(f"  {PAPER}/inclusion: ")]
+    inclusion, regression = (
+        next(line for line in lines if line.startswith(f"  {PAPER}/{name}: "))
+        for name in ("inclusion", "regression")
+    )
     runs = sum(len(plan.jobs[name].runs) for name in plan.jobs_of(PAPER, "inclusion"))
     n = len(first.runs)
-    assert line.startswith(
-        f"  {PAPER}/inclusion: {n} of {runs} done, 1 running, {runs - n - 1} left; about "
-    )
-    assert line.endswith(" core-hours left")
-    (line,) = [line for line in lines if line.startswith(f"  {PAPER}/regression: ")]
-    assert line.endswith("left; time left unknown")
+    assert f": {n} of {runs} done, 1 running, {runs - n - 1} left; about " in inclusion
+    assert inclusion.endswith(" core-hours left")
+    assert regression.endswith("left; time left unknown")
     assert re.search(r", plus \d+ experiments without a timed run$", lines[0])
     assert "Report: not written yet" in lines
 

@@ -19,41 +19,29 @@ def row(experiment, sampler, case, score, chosen):
     return dict(zip(COLUMNS, cells, strict=True))
 
 
+BEFORE = ["a,md,x,0.1,0.5,True", "b,md,x,0.1,0.25,True", "b,md,y,0.1,0.125,False"]
+
+
 @pytest.mark.parametrize(
     ("before", "rows", "after"),
     [
         (
-            [
-                "a,md,x,0.1,0.5,True",
-                "b,md,x,0.1,0.25,True",
-                "b,md,y,0.1,0.125,False",
-                "c,md,x,0.1,1.0,True",
-            ],
+            [*BEFORE, "c,md,x,0.1,1.0,True"],
             [row("b", "md", "x", 0.25, False), row("b", "md", "y", 0.75, True)],
-            [
-                "a,md,x,0.1,0.5,True",
-                "b,md,x,0.1,0.25,False",
-                "b,md,y,0.1,0.75,True",
-                "c,md,x,0.1,1.0,True",
-            ],
+            [BEFORE[0], "b,md,x,0.1,0.25,False", "b,md,y,0.1,0.75,True", "c,md,x,0.1,1.0,True"],
         ),
         (
-            ["a,md,x,0.1,0.5,True", "b,md,x,0.1,0.25,True"],
+            BEFORE,
             [row("a", "new", "x", 0.75, True)],
-            ["a,md,x,0.1,0.5,True", "a,new,x,0.1,0.75,True", "b,md,x,0.1,0.25,True"],
+            [BEFORE[0], "a,new,x,0.1,0.75,True", *BEFORE[1:]],
         ),
         (
-            ["a,md,x,0.1,0.6815789473684211,True"],
-            [row("a", "md", "x", 0.681578947368421, True)],
-            ["a,md,x,0.1,0.6815789473684211,True"],
-        ),
-        (
-            ["a,md,x,0.1,0.6815789473684211,True"],
-            [row("a", "md", "x", 0.68158, True)],
-            ["a,md,x,0.1,0.68158,True"],
+            ["a,md,x,0.1,0.6815789473684211,True", "b,md,x,0.1,0.6815789473684211,True"],
+            [row("a", "md", "x", 0.681578947368421, True), row("b", "md", "x", 0.68158, True)],
+            ["a,md,x,0.1,0.6815789473684211,True", "b,md,x,0.1,0.68158,True"],
         ),
     ],
-    ids=["replaced in place", "added to its experiment", "equal up to rounding", "another score"],
+    ids=["replaced in place", "added to its experiment", "equal up to rounding, or not"],
 )
 def test_rows_of_tuned_samplers_are_merged_into_the_file(tmp_path, before, rows, after):
     file = tmp_path / "chosen.csv"
