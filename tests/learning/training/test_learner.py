@@ -132,19 +132,6 @@ class TestLocalWork:
         assert not costs["reports"].any()
 
 
-class TestServer:
-    def test_the_step_is_the_weighted_sum_of_updates(self):
-        trainer = learner(WORK["steps"], server_step=0.5)
-        theta = trainer.start(SEEDS[:2])
-        slots = Slots.stack([np.array([2, 0]), np.array([1])])
-        updates = trainer.work(theta, slots, MD(m=2), Draws(SEEDS[:2], 0))
-        omega = np.array([0.25, 0.5, 2.0])
-        result = trainer.advance(theta, updates, slots, omega)
-        expected = theta[0] + 0.5 * (0.25 * updates[0] + 0.5 * updates[1])
-        torch.testing.assert_close(result[0], expected)
-        torch.testing.assert_close(result[1], theta[1] + 0.5 * 2 * updates[2])
-
-
 def test_costs_are_counted_from_participants_and_reports():
     trainer = learner(WORK["steps"])
     slots = Slots.stack([np.array([2, 0, 2]), np.array([1])])
