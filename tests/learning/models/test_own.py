@@ -34,19 +34,6 @@ class Recurrent(nn.Module):
         return self.last(self.layer(self.symbols(x))[0][:, -1])
 
 
-class Transformer(nn.Module):
-    """A transformer block over symbols."""
-
-    def __init__(self):
-        super().__init__()
-        self.symbols = nn.Embedding(3, 8)
-        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
-        self.last = nn.Linear(8, 3)
-
-    def forward(self, x):
-        return self.last(self.layer(self.symbols(x)).mean(1))
-
-
 class Counting(nn.Module):
     """A running count and a running mean of its inputs, one replaced and one changed in place."""
 
@@ -62,18 +49,6 @@ class Counting(nn.Module):
             self.steps = self.steps + 1
             self.mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
         return self.last(x - self.mean) / (1 + self.steps)
-
-
-class Functional(nn.Module):
-    """Random numbers without a layer."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.last = nn.Linear(25, 8), nn.Linear(8, 3)
-
-    def forward(self, x):
-        h = F.dropout(self.first(x.flatten(1)), 0.3, self.training)
-        return self.last(h + 0.1 * torch.randn_like(h) if self.training else h)
 
 
 def with_layer(layer):
@@ -156,9 +131,7 @@ def trained(module, data, **settings):
     [
         (mlp, "numbers", True),
         (Recurrent, "symbols", False),
-        (Transformer, "symbols", True),
         (with_layer(nn.RReLU), "numbers", True),
-        (Functional, "numbers", True),
         (with_layer(without_statistics), "numbers", True),
         (with_layer(both), "numbers", True),
         (Counting, "numbers", True),
@@ -196,27 +169,7 @@ def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():
     assert len({*first(mlp()).round(9)}) == 1
 
 
-@pytest.mark.parametrize(
-    ("model", "line"),
-    [
-        (nn.Linear(25, 4), "model: Sequential returns (4, 4) for 4 samples; must be (4, 3), one"),
-        (nn.Linear(7, 3), "model: Sequential fails on samples of shape (5, 5): RuntimeError: mat1"),
-        (lambda: 5, "model: int is invalid; must be a torch.nn.Module"),
-        (lambda size: nn.Linear(size, 3), "model: <lambda>() is incomplete (missing a required"),
-    ],
-)
-def test_an_invalid_module_is_one_line(model, line):
-    if isinstance(model, nn.Module):
-        model = nn.Sequential(nn.Flatten(), model)
-    with pytest.raises(fs.InputError) as error:
-        fs.train(clients("numbers"), "full", model=model, **WORK)
-    assert [text[: len(line)] for text in error.value.lines] == [line]
-
-
-STATEFUL = [with_layer(both), Counting, Functional]
-
-
-@pytest.mark.parametrize("make", STATEFUL)
+@pytest.mark.parametrize("make", [with_layer(both), Counting])
 def test_a_seed_does_not_depend_on_the_seeds_stacked_with_it(make):
     def losses(seeds):
         work = {**WORK, "batch": 4}

@@ -1,8 +1,11 @@
+from itertools import chain
+
 import pytest
 import torch
 from torch import nn
 
 from fedsampling.learning.model import Gru, LeafLstm, Lstm
+from fedsampling.learning.models.recurrent import lstm_layer
 
 SLOTS, BATCH, SYMBOLS = 3, 5, 30
 
@@ -57,10 +60,25 @@ class BasicLstm(nn.Module):
     ],
     ids=["lstm", "leaf_lstm", "gru", "wide gru"],
 )
-@pytest.mark.parametrize("steps", [1, 7])
+@pytest.mark.parametrize("steps", [1, 4, 9])
 def test_networks_agree_with_torch_or_tensorflows_cells(agree, record, module, steps):
     torch.manual_seed(0)
     modules = [module() for _ in range(SLOTS)]
     rng = torch.Generator().manual_seed(4)
     symbols = torch.randint(SYMBOLS, (SLOTS, BATCH, steps), generator=rng)
     agree(record.build((steps,), SYMBOLS), modules, symbols, symbols)
+
+
+@pytest.mark.parametrize("steps", [1, 4, 9])
+def test_the_lstm_of_gpus_agrees_with_torch_in_double_precision(steps):
+    torch.manual_seed(0)
+    modules = [nn.LSTM(6, 11).double() for _ in range(SLOTS)]
+    x = torch.randn(SLOTS, steps, BATCH, 6, dtype=torch.float64, requires_grad=True)
+    parameters = [list(module.parameters()) for module in modules]
+    stacked = [torch.stack(slots) for slots in zip(*parameters, strict=True)]
+    h = lstm_layer(x, *stacked[:2], stacked[2] + stacked[3])
+    expected = torch.stack([module(slot)[0] for module, slot in zip(modules, x, strict=True)])
+    torch.testing.assert_close(h, expected)
+    weight, inputs = torch.randn_like(h), [x, *chain(*parameters)]
+    result, by_torch = (torch.autograd.grad((weight * z).sum(), inputs) for z in (h, expected))
+    torch.testing.assert_close(result, by_torch)
