@@ -31,12 +31,6 @@ TEXTS = {
 loaded = partial(load, "shakespeare", importance="equal")
 
 
-def test_roles_are_sorted_and_have_a_window_per_character_from_the_81st_on():
-    roles = pooled(TEXTS)
-    assert roles.user == ("A_one", "B_two")
-    assert np.diff(windows(roles)[1]).tolist() == [len("a lot of spaces ") + 80 - 80, 104 - 80]
-
-
 LEAF = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"
 
 

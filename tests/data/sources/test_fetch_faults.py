@@ -2,6 +2,7 @@
 
 import gzip
 import multiprocessing
+import re
 import resource
 import signal
 import time
@@ -25,35 +26,32 @@ from .publisher import (
 )
 
 
-class TestMirrorAtAUrl:
-    def test_a_packed_file_is_fetched(self, tmp_path, publisher):
-        publisher.content = gzip.compress(CONTENT)
-        publisher.faults = [status(404)] * 3  # of the plain file, .xz and .bz2
-        path = fetch(big(), tmp_path, f"{publisher.url}/data/", patience=SHORT_WAITS)
-        assert path.read_bytes() == CONTENT
+def test_a_packed_file_is_fetched_from_a_mirror_at_a_url(tmp_path, publisher):
+    publisher.content = gzip.compress(CONTENT)
+    publisher.faults = [status(404)] * 3  # of the plain file, .xz and .bz2
+    path = fetch(big(), tmp_path, f"{publisher.url}/data/", patience=SHORT_WAITS)
+    assert path.read_bytes() == CONTENT
 
 
-class TestWrongContent:
-    def test_wrong_content_is_named_and_deleted(self, tmp_path, publisher):
-        publisher.content = OTHER
-        line = error_line(tmp_path, big(publisher.url))
-        assert f"{publisher.url}: it has sha256 " in line
-        assert not files_in(tmp_path / "big")
+def test_wrong_content_is_named_and_deleted(tmp_path, publisher):
+    publisher.content = OTHER
+    line = error_line(tmp_path, big(publisher.url))
+    assert f"{publisher.url}: it has sha256 " in line
+    assert not files_in(tmp_path / "big")
 
-    def test_an_endless_response_is_stopped(self, tmp_path, publisher):
-        publisher.content = bytes(1 << 24)
-        for length in (True, False):
-            publisher.always = lambda answer, length=length: answer.answer(length=length)
-            assert "more than the 3" in (line := error_line(tmp_path, big(publisher.url))) or (
-                "longer than the 3" in line
-            )
-            assert not files_in(tmp_path / "big")
 
-    def test_next_url_is_tried(self, tmp_path, publisher):
-        publisher.faults = [status(404), cut(1000, length=False)]
-        assert (
-            fetched_content(tmp_path, big(*(f"{publisher.url}?{i}" for i in range(3)))) == CONTENT
-        )
+@pytest.mark.parametrize("length", [True, False])
+def test_an_endless_response_is_stopped(tmp_path, publisher, length):
+    publisher.content = bytes(1 << 24)
+    publisher.always = lambda answer: answer.answer(length=length)
+    assert re.search("(more|longer) than the 3", error_line(tmp_path, big(publisher.url)))
+    assert not files_in(tmp_path / "big")
+
+
+def test_next_url_is_tried(tmp_path, publisher):
+    publisher.faults = [status(404), cut(1000, length=False)]
+    urls = [f"{publisher.url}?{i}" for i in range(3)]
+    assert fetched_content(tmp_path, big(*urls)) == CONTENT
 
 
 def in_process(cache, source, results):
@@ -105,25 +103,23 @@ def test_interrupt_ends_all_downloads_and_keeps_what_arrived(tmp_path, publisher
         assert files_in(folder) == {"big.bin.part"}
 
 
-class TestDisk:
-    def test_limit_on_file_size_is_named(self, tmp_path, publisher):
-        def limited(errors):
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-            try:
-                fetch(big(publisher.url), tmp_path, None)
-            except InputError as error:
-                errors.put(error.lines)
+def test_limit_on_file_size_is_named(tmp_path, publisher):
+    def limited(errors):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        try:
+            fetch(big(publisher.url), tmp_path, None)
+        except InputError as error:
+            errors.put(error.lines)
 
-        fork = multiprocessing.get_context("fork")
-        errors = fork.Queue()
-        process = fork.Process(target=limited, args=(errors,))
-        process.start()
-        (line,) = errors.get(timeout=20)
-        process.join()
-        assert "big.bin.part: cannot be written (File too large)" in line
-        assert not (tmp_path / "big/big.bin").exists()
-        assert (
-            fetched_content(tmp_path, big(publisher.url)) == CONTENT
-        )  # continued once there is room
-        assert publisher.requests[1]["Range"] == "bytes=100000-"
+    fork = multiprocessing.get_context("fork")
+    errors = fork.Queue()
+    process = fork.Process(target=limited, args=(errors,))
+    process.start()
+    (line,) = errors.get(timeout=20)
+    process.join()
+    assert "big.bin.part: cannot be written (File too large)" in line
+    assert not (tmp_path / "big/big.bin").exists()
+    # It continues once there is room.
+    assert fetched_content(tmp_path, big(publisher.url)) == CONTENT
+    assert publisher.requests[1]["Range"] == "bytes=100000-"

@@ -1,3 +1,5 @@
+"""The catalogue of files; several files, their editions, and files converted once."""
+
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,7 +9,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_bytes
 from fedsampling.data.sources.fetch import fetch_all, fetch_dataset
 from fedsampling.data.sources.local_files import converted
-from fedsampling.data.sources.sources import SOURCES
+from fedsampling.data.sources.sources import SOURCES, VERIFIED
 
 from .publisher import SHORT_WAITS, big, files_in, put
 
@@ -21,45 +23,47 @@ def small(dataset, file, *urls, edition=""):
     return big(*urls, content=TEXT, dataset=dataset, file=file, edition=edition)
 
 
-class TestSeveral:
-    def test_available_files_are_fetched_and_missing_ones_named(self, tmp_path):
-        sources = [small("some", f"{i}.txt") for i in range(4)]
-        for i in (0, 2):
-            put(tmp_path / f"mirror/some/{i}.txt", TEXT)
+def test_available_files_are_fetched_and_missing_ones_named(tmp_path):
+    sources = [small("some", f"{i}.txt") for i in range(4)]
+    for i in (0, 2):
+        put(tmp_path / f"mirror/some/{i}.txt", TEXT)
+    with pytest.raises(InputError) as caught:
+        fetch_all(sources, tmp_path / "cache", str(tmp_path / "mirror"))
+    assert [line[:6] for line in caught.value.lines] == ["1.txt:", "3.txt:"]
+    assert files_in(tmp_path / "cache/some") == {"0.txt", "2.txt"}
+    assert list(fetch_all(sources[::2], tmp_path / "cache", None)) == [
+        "some/0.txt",
+        "some/2.txt",
+    ]
+
+
+@pytest.fixture
+def two_editions(monkeypatch):
+    for source in (
+        small("two", "archive.txt", URL, edition="archive"),
+        small("two", "one.txt", edition="files"),
+        small("two", "other.txt", edition="files"),
+    ):
+        monkeypatch.setitem(SOURCES, source.name, source)
+
+
+@pytest.mark.usefixtures("two_editions")
+def test_the_edition_in_the_mirror_is_used(tmp_path, requested):
+    for name in ("one", "other"):
+        put(tmp_path / f"mirror/two/{name}.txt", TEXT)
+    for mirror in (str(tmp_path / "mirror"), None):  # the second time from the cache
+        paths = fetch_dataset("two", tmp_path / "cache", mirror)
+        assert list(paths) == ["two/one.txt", "two/other.txt"]
+    assert requested == []
+
+
+@pytest.mark.usefixtures("two_editions")
+def test_without_any_edition_the_error_names_the_preferred_one(tmp_path):
+    put(tmp_path / "mirror/two/one.txt", TEXT)  # half an edition is none
+    for mirror in (str(tmp_path / "mirror"), None):
         with pytest.raises(InputError) as caught:
-            fetch_all(sources, tmp_path / "cache", str(tmp_path / "mirror"))
-        assert [line[:6] for line in caught.value.lines] == ["1.txt:", "3.txt:"]
-        assert files_in(tmp_path / "cache/some") == {"0.txt", "2.txt"}
-        assert list(fetch_all(sources[::2], tmp_path / "cache", None)) == [
-            "some/0.txt",
-            "some/2.txt",
-        ]
-
-    @pytest.fixture
-    def two_editions(self, monkeypatch):
-        for source in (
-            small("two", "archive.txt", URL, edition="archive"),
-            small("two", "one.txt", edition="files"),
-            small("two", "other.txt", edition="files"),
-        ):
-            monkeypatch.setitem(SOURCES, source.name, source)
-
-    @pytest.mark.usefixtures("two_editions")
-    def test_the_edition_in_the_mirror_is_used(self, tmp_path, requested):
-        for name in ("one", "other"):
-            put(tmp_path / f"mirror/two/{name}.txt", TEXT)
-        for mirror in (str(tmp_path / "mirror"), None):  # the second time from the cache
-            paths = fetch_dataset("two", tmp_path / "cache", mirror)
-            assert list(paths) == ["two/one.txt", "two/other.txt"]
-        assert requested == []
-
-    @pytest.mark.usefixtures("two_editions")
-    def test_without_any_edition_the_error_names_the_preferred_one(self, tmp_path):
-        put(tmp_path / "mirror/two/one.txt", TEXT)  # half an edition is none
-        for mirror in (str(tmp_path / "mirror"), None):
-            with pytest.raises(InputError) as caught:
-                fetch_dataset("two", tmp_path / "cache", mirror, patience=SHORT_WAITS)
-            assert [line[:12] for line in caught.value.lines] == ["archive.txt:"]
+            fetch_dataset("two", tmp_path / "cache", mirror, patience=SHORT_WAITS)
+        assert [line[:12] for line in caught.value.lines] == ["archive.txt:"]
 
 
 def test_only_one_of_several_callers_converts(tmp_path):
@@ -85,3 +89,21 @@ def test_after_a_failure_the_next_call_tries_again(tmp_path):
         converted(tmp_path / "a", fail)
     converted(tmp_path / "a", lambda target: write_bytes(target, b"right"))
     assert (tmp_path / "a").read_bytes() == b"right"
+
+
+def test_every_source_has_the_fields_for_fetching_and_citing():
+    for name, source in SOURCES.items():
+        assert source.name == name
+        assert source.urls or source.page, name
+        assert source.licence, name
+        assert source.citation.endswith("."), name
+        assert source.becomes, name
+
+
+def test_no_source_claims_more_verification_than_it_has():
+    for name, source in SOURCES.items():
+        assert source.verified in VERIFIED
+        assert (source.checksum is None) == (source.verified == "content"), name
+        # Over plain http anyone on the way may change a file: a checksum makes that harmless.
+        assert source.checksum or all(url.startswith("https://") for url in source.urls), name
+        assert not source.published or source.verified in ("publisher", "others"), name
