@@ -1,4 +1,4 @@
-"""FEMNIST by writer, as LEAF samples, filters and splits it, and its copy of 255 writers."""
+"""FEMNIST by writer, as LEAF samples, filters and splits it."""
 
 import io
 import zipfile
@@ -187,27 +187,3 @@ def test_the_published_numbers_are_verified():
     with pytest.raises(InputError) as caught:
         femnist.verify(nist(805_263, 3_550))
     assert len(caught.value.lines) == 2
-
-
-# The copy of LEAF's 255 writers, from the real file where it is here.
-
-
-copied = partial(load, "femnist_255", partition={"name": "by_writer"})
-
-
-def test_the_copys_stand_in_has_the_shapes_of_the_file():
-    data = copied()
-    assert (data.x.shape[1:], data.n_clients, data.classes) == ((28, 28), 25, 62)
-    assert copied(digits=True).classes == 10
-
-
-def test_the_copy_has_255_writers_and_leafs_tests(mirror, tmp_path):
-    data = copied("official", 0, tmp_path, mirror)
-    sizes = data.n_samples
-    assert (len(sizes), sizes.sum(), len(data.x_test)) == (255, 37_684, 4_318)
-    assert (sizes.min(), sizes.max()) == (37, 320)
-    assert data.unverified
-    digits = copied("official", 0, tmp_path, mirror, digits=True)
-    assert len(digits.y) + len(digits.y_test) == 29_577
-    assert digits.y.max() == 9
-    assert np.median(digits.x) == 255  # the background

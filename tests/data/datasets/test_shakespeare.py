@@ -66,12 +66,6 @@ class TestEmbedded:
         assert dataset.classes == 100
         assert np.diff(dataset.start_test).min() >= 1
 
-    def test_smaller_numbers_of_clients_are_prefixes(self):
-        ten, twenty = loaded(clients=10), loaded(clients=20)
-        assert np.array_equal(ten.x, twenty.x[: len(ten.x)])
-        assert np.array_equal(ten.x_test, twenty.x_test[: len(ten.x_test)])
-        assert np.array_equal(ten.start, twenty.start[:11])
-
     def test_test_windows_begin_where_the_training_windows_end(self):
         dataset = loaded(clients=1)
         last, first = dataset.x[-1], dataset.x_test[0]

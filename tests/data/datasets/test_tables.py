@@ -12,7 +12,6 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.tables import (
     ARCHIVE,
-    PER_ACTIVITY,
     SIGNALS,
     Layout,
     Letter,
@@ -24,11 +23,7 @@ from fedsampling.data.datasets.tables import (
     verify,
 )
 
-from .loading import load
-
 LAYOUT = Layout("Toy", label="kind", features=2, per_label=(2, 1), owner="who", owners=2)
-BY_OWNER = {"name": "by_writer"}
-SHARED_OUT = {"name": "all_by_dirichlet", "clients": 5, "alpha": 1.0}
 
 
 @pytest.fixture
@@ -73,42 +68,6 @@ def test_features_are_standardised_by_the_training_samples_and_cut():
     assert scaled.tolist() == [[-1, 0], [1, 0], [5, 0]]
 
 
-@pytest.mark.parametrize(
-    ("name", "samples", "features", "classes"),
-    [
-        ("letter", 20_000, 16, 26),
-        ("shuttle", 58_000, 9, 7),
-        ("satellite", 6_435, 36, 6),
-        ("dna", 3_186, 180, 3),
-        ("spam", 4_601, 57, 2),
-        ("vowel", 990, 9, 11),
-    ],
-)
-class TestShapes:
-    def test_of_the_real_files_are_as_published(
-        self, name, samples, features, classes, mirror, tmp_path
-    ):
-        data = load(name, "official", 0, tmp_path, mirror, partition=SHARED_OUT)
-        assert len(data.y) + len(data.y_test) == samples
-        assert data.x.shape[1:] == (features,)
-        assert data.classes == classes == len(np.unique(data.y_test))
-        assert not data.unverified
-        assert np.abs(data.x).max() <= 5
-
-    def test_of_a_stand_in_are_the_same(self, name, samples, features, classes):
-        data = load(name, partition=SHARED_OUT)
-        assert (data.name, data.inputs) == (f"{name}-like", {})
-        assert data.x.shape[1:] == (features,)
-        assert len(np.unique(data.y)) == len(np.unique(data.y_test)) == data.classes == classes
-
-
-def test_vowels_clients_are_its_speakers(mirror, tmp_path):
-    data = load("vowel", "official", 0, tmp_path, mirror, partition=BY_OWNER)
-    assert data.n_clients == 15
-    assert (data.label_counts().sum(0) == 72).all()  # four fifths of 90
-    assert (data.label_counts() > 0).all()
-
-
 def test_one_label_per_client_counts_the_labels_of_the_table():
     assert Letter(name="letter", partition={"name": "by_digit"}).max_clients == 260
 
@@ -145,18 +104,3 @@ def test_features_are_statistics_of_each_signal():
     signal = np.tile([0.0, 2.0], 64).astype(np.float32)
     values = features(np.stack([signal, 3 * signal, *[0 * signal] * 7])[None]).reshape(5, 9)
     assert values[:, :3].T.tolist() == [[1, 1, 0, 2, 2], [3, 3, 0, 6, 6], [0, 0, 0, 0, 0]]
-
-
-def test_uci_hars_stand_in_has_all_subjects_and_activities():
-    data = load("uci_har", partition=BY_OWNER)
-    assert (len(data.p), data.x.shape[1], data.classes) == (30, 45, 6)
-
-
-def test_the_copy_of_uci_har_has_the_published_counts(mirror, tmp_path):
-    data = load("uci_har", "official", 0, tmp_path, mirror, partition=BY_OWNER)
-    counts = np.bincount(data.y) + np.bincount(data.y_test)
-    assert counts.tolist() == list(PER_ACTIVITY)
-    assert len(data.p) == 30
-    assert data.unverified
-    assert abs(data.x.mean()) < 0.02
-    assert np.abs(data.x).max() <= 5
