@@ -38,7 +38,8 @@ class TestShapes:
     def test_of_a_stand_in_are_the_same(self, name, partition, clients, samples, shape, classes):
         data = load(name, partition=partition)
         assert (data.inputs, data.x.shape[1:], data.classes) == ({}, shape, classes)
-        assert len(np.unique(data.y)) == classes
+        if len(shape) == 1:  # few samples of an image set need not have all labels
+            assert (data.name, len(np.unique(data.y))) == (f"{name}-like", classes)
 
 
 def test_every_vowel_of_each_speaker_is_split_alike(mirror, tmp_path):

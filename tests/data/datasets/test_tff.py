@@ -6,6 +6,7 @@ import zipfile
 from dataclasses import replace
 from functools import partial
 
+import h5py
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,8 +20,6 @@ from fedsampling.data.datasets.shakespeare import VOCABULARIES, encode
 from fedsampling.data.datasets.tff import sequences
 from fedsampling.data.datasets.tff_files import FeatureType, Part, sqlite_examples, unpack_parts
 from fedsampling.data.federated import Samples, share_of_largest
-
-h5py = pytest.importorskip("h5py", reason="reading TFF's files needs h5py")
 
 
 @pytest.fixture(params=["hdf5", "sqlite"])
@@ -261,11 +260,8 @@ SPLITS = ("digits_only_train", "digits_only_test")
 
 @pytest.fixture(autouse=True)
 def forget():
-    def clear_caches():
-        dataset._samples.cache_clear()
-
-    clear_caches()
-    return clear_caches
+    dataset._samples.cache_clear()
+    return dataset._samples.cache_clear
 
 
 digits = partial(load, "emnist_digits")
@@ -299,7 +295,6 @@ def mirror(tmp_path, monkeypatch, request):
         splits = dict(zip(SPLITS, (WRITERS, TESTS), strict=True))
         packed(folder / "emnist_all.sqlite.lzma", splits)
     else:
-        pytest.importorskip("h5py", reason="writing TFF's files needs h5py")
         files = [
             hdf5_of(tmp_path / f"fed_emnist_digitsonly_{part}.h5", clients)
             for part, clients in (("train", WRITERS), ("test", TESTS))

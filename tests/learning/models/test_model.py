@@ -5,18 +5,15 @@ from math import sqrt
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from fedsampling.base.errors import InputError
 from fedsampling.learning.model import (
     CifarCnn,
     ConvNet,
     Gru,
-    LinearRegression,
     Lstm,
     Mlp,
     Model,
-    Softmax,
 )
 from fedsampling.learning.models.network import aligned, operations, precise, step_bytes
 
@@ -175,25 +172,6 @@ def test_embeddings_of_torch_are_standard_normal(drawn):
     assert values.mean() == pytest.approx(0, abs=5 / sqrt(values.size))
     assert values.var() == pytest.approx(1, abs=5 * sqrt(2 / values.size))
     assert np.abs(values).max() > 2  # uniform of that variance would end at √3
-
-
-DENSE = {  # record, shape of a sample, number of classes, and the layers
-    "mlp": (Mlp(), MNIST, 10, lambda: [nn.Linear(784, 50), nn.ReLU(), nn.Linear(50, 10)]),
-    "softmax": (Softmax(), (20, 3), 7, lambda: [nn.Linear(60, 7)]),
-    "linear": (LinearRegression(), (500,), None, lambda: [nn.Linear(500, 1, bias=False)]),
-}
-
-
-@pytest.mark.parametrize("name", DENSE)
-def test_dense_networks_agree_with_torch(agree, name):
-    torch.manual_seed(0)
-    record, sample, classes, layers = DENSE[name]
-    network = record.build(sample, classes)
-    assert (network.loss == "squared") == (classes is None)
-    assert network.initial(np.random.default_rng(0)).any() == (name == "mlp")  # others: zeros
-    modules = [nn.Sequential(nn.Flatten(), *layers()) for _ in range(3)]
-    x = torch.rand(3, 20, *sample, generator=torch.Generator().manual_seed(3))
-    agree(network, modules, x, x)
 
 
 # Multiplications: of all layers, and of the first one, whose inputs need no gradient.

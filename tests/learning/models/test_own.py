@@ -18,8 +18,9 @@ from fedsampling.learning.training.step import Keeper
 from fedsampling.samplers.clustered import ClusteredSimilarity
 from fedsampling.samplers.scheme import Setup, Slots
 
+from .test_hostile import clients
+
 STEP, STEPS, BATCH = 0.1, 3, 100  # a batch is all of a client's data, so that no draw matters
-SIZES = [6, 9, 12]
 
 
 class Recurrent(nn.Module):
@@ -67,16 +68,6 @@ def both():
 
 def mlp():
     return nn.Sequential(nn.Flatten(), nn.Linear(25, 8), nn.Tanh(), nn.Linear(8, 3))
-
-
-def clients(kind):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(27, 5, 5))
-    if kind == "symbols":
-        x = rng.integers(0, 3, size=(27, 6))
-    y = np.arange(27) % 3
-    owner = np.repeat(np.arange(3), SIZES)
-    return fs.federated(x, y, clients=owner, x_test=x, y_test=y, tokens=kind == "symbols")
 
 
 def by_hand(module, data, rounds, loss=F.cross_entropy):
@@ -129,12 +120,12 @@ def trained(module, data, **settings):
 @pytest.mark.parametrize(
     ("make", "kind", "stacks"),
     [
-        (mlp, "numbers", True),
-        (Recurrent, "symbols", False),
-        (with_layer(nn.RReLU), "numbers", True),
-        (with_layer(without_statistics), "numbers", True),
-        (with_layer(both), "numbers", True),
-        (Counting, "numbers", True),
+        (mlp, "floats", True),
+        (Recurrent, "tokens", False),
+        (with_layer(nn.RReLU), "floats", True),
+        (with_layer(without_statistics), "floats", True),
+        (with_layer(both), "floats", True),
+        (Counting, "floats", True),
     ],
 )
 def test_training_agrees_with_a_loop_over_clients(make, kind, stacks):
@@ -153,14 +144,14 @@ def test_users_losses_are_minimised():
         return F.cross_entropy(outputs, targets, reduction="none", label_smoothing=0.2)
 
     torch.manual_seed(0)
-    module, data = mlp(), clients("numbers")
+    module, data = mlp(), clients("floats")
     losses = trained(module, data, loss=smooth)
     np.testing.assert_allclose(losses, by_hand(module, data, 3, smooth), rtol=2e-5)
 
 
 def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():
     def first(model):
-        history = fs.train(clients("numbers"), "full", model=model, seeds=3, **WORK)
+        history = fs.train(clients("floats"), "full", model=model, seeds=3, **WORK)
         at = (history["metric"] == "loss") & (history["at"] == 0)
         return history[at]["value"].to_numpy()
 
@@ -173,9 +164,7 @@ def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():
 def test_a_seed_does_not_depend_on_the_seeds_stacked_with_it(make):
     def losses(seeds):
         work = {**WORK, "batch": 4}
-        history = fs.train(
-            clients("numbers"), fs.scheme("md", m=2), model=make, seeds=seeds, **work
-        )
+        history = fs.train(clients("floats"), fs.scheme("md", m=2), model=make, seeds=seeds, **work)
         return history[(history["metric"] == "loss") & (history["seed"] == 7)]["value"].to_numpy()
 
     np.testing.assert_array_equal(losses([7]), losses([0, 7, 3]))
@@ -183,7 +172,7 @@ def test_a_seed_does_not_depend_on_the_seeds_stacked_with_it(make):
 
 def learner(make):
     work = LocalWork(batch=4, step=STEP, steps=STEPS)
-    return NetworkLearner(own_network(make, (5, 5), 3), clients("numbers"), work, "raw")
+    return NetworkLearner(own_network(make, (5, 5), 3), clients("floats"), work, "raw")
 
 
 def test_buffers_are_averaged_with_normalised_weights():
@@ -202,6 +191,6 @@ def test_samplers_and_server_optimisers_see_only_parameters():
     job = learner(Counting)
     setup = Setup(job.n_samples, job.p, 1, dimension=25 * 3 + 3)
     train(job, ClusteredSimilarity(m=2).prepared(setup), [0], 2)  # stores updates of this size
-    data = clients("numbers")
+    data = clients("floats")
     history = fs.train(data, "full", model=Counting(), server="fedadam", server_step=0.01, **WORK)
     assert history["value"].notna().all()
