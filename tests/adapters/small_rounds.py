@@ -6,7 +6,7 @@ between frameworks is rounding alone.
 
 import numpy as np
 import torch
-from small_network import SIZES, dataset, learner
+from small_network import SIZES, learner, samples
 from torch import nn
 
 import fedsampling as fs
@@ -84,13 +84,6 @@ def first_model():
     theta = learner(LocalWork(epochs=1, batch=1, step=STEP)).start(np.array([SEED]))
     nn.utils.vector_to_parameters(theta[0], model.parameters())
     return model
-
-
-def samples(client):
-    """Return a client's samples."""
-    data = dataset()
-    rows = slice(data.start[client], data.start[client + 1])
-    return torch.from_numpy(data.x[rows]).float() / 255, torch.from_numpy(data.y[rows])
 
 
 def descend(model, client):

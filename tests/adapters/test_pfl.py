@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from small_network import SIZES
+from small_network import SIZES, samples
 from small_rounds import (
     EPOCHS,
     ROUNDS,
@@ -14,7 +14,6 @@ from small_rounds import (
     first_model,
     loss,
     noting,
-    samples,
 )
 from torch import nn
 

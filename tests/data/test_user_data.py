@@ -189,7 +189,6 @@ def from_frame(frame=FRAME, **changed):
         (federated(y=Y[:5]), "x, y: 60 samples but 5 labels"),
         (federated(y=None), "y: missing; pass a label for each sample"),
         (federated(clients=None), "clients, partition: both missing"),
-        (federated(x=Y), "x: contains text; convert to numbers"),
         (federated(x=X * np.nan), "x: 60 samples are NaN or infinite, first row 0; remove them"),
         (federated(x_test=X, y_test=["bird"] * 60), "y_test: no training sample has label 'bird'"),
         (federated(x_test=X[:, :2], y_test=Y), "x_test: samples have shape (2,)"),

@@ -19,12 +19,6 @@ def test_draws_depend_on_seed_round_and_client_alone():
     assert (NOISY.round_seconds(8, np.arange(4), 0) != seconds[:, 0]).all()
 
 
-def test_without_noise_every_round_is_the_same():
-    still = Delays(np.array([3.0, 4.0]))
-    np.testing.assert_array_equal(still.round_seconds(0, [[0], [9]], [0, 1]), [[3, 4], [3, 4]])
-    np.testing.assert_array_equal(still.mean, [3, 4])
-
-
 @pytest.mark.parametrize(
     ("noise", "median", "mean"),
     [(LogNormal(np.array([5.0]), 0.5), 5.0, 5 * np.exp(0.125)), (Uniform(15, 100), 57.5, 57.5)],

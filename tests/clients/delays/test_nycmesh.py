@@ -52,16 +52,6 @@ def test_efficiency_climbs_the_steps_and_ends_with_them():
     np.testing.assert_array_equal(np.unique(steps), EFFICIENCIES)
 
 
-@pytest.mark.parametrize(
-    "better", [{"power": 35.0}, {"noise_figure": 3.0}, {"gain": 50.0}, {"model_bytes": 1e6}]
-)
-def test_a_better_link_slows_no_client(better):
-    worse = client_table(STANDIN, DEFAULT, 0)["communication"]
-    faster = client_table(STANDIN, DEFAULT.model_copy(update=better), 0)["communication"]
-    assert (faster <= worse).all()
-    assert (faster < worse).any()
-
-
 def test_hubs_serve_their_own_clients_at_the_price_of_the_backhaul():
     hub = DEFAULT.model_copy(update={"gateway": "hub", "shadowing": 0.0})
     result = client_table(STANDIN, hub, 0)

@@ -6,7 +6,7 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.data.federated import share_of_largest
 
-from .loading import IDX_FILES, load
+from .loading import load
 
 NAMES = ("mnist", "fashion_mnist", "cifar10")
 BY_DIGIT = {"name": "by_digit"}
@@ -79,14 +79,6 @@ def test_a_fraction_of_the_images_is_drawn_before_the_partition():
     assert (len(tenth.x), len(tenth.x_test)) == (600, 100)
     images = {image.tobytes() for image in data.x}
     assert all(image.tobytes() in images for image in tenth.x)
-
-
-def test_mnist_by_digit_from_the_publishers_files(mirror, tmp_path):
-    data = load("mnist", "official", 0, tmp_path, mirror, partition=BY_DIGIT)
-    assert set(data.n_samples) == {500}
-    assert (data.label_counts() > 0).sum(1).tolist() == [1] * 100
-    assert sorted(data.inputs) == sorted(IDX_FILES)
-    assert not data.unverified
 
 
 def test_real_writers_unbalanced(mirror, tmp_path):

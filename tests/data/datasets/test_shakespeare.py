@@ -31,12 +31,6 @@ TEXTS = {
 loaded = partial(load, "shakespeare", importance="equal")
 
 
-def test_roles_are_sorted_and_have_a_window_per_character_from_the_81st_on():
-    roles = pooled(TEXTS)
-    assert roles.user == ("A_one", "B_two")
-    assert np.diff(windows(roles)[1]).tolist() == [len("a lot of spaces ") + 80 - 80, 104 - 80]
-
-
 LEAF = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"
 
 
@@ -71,12 +65,6 @@ class TestEmbedded:
         assert dataset.x.shape[1:] == (80,)
         assert dataset.classes == 100
         assert np.diff(dataset.start_test).min() >= 1
-
-    def test_smaller_numbers_of_clients_are_prefixes(self):
-        ten, twenty = loaded(clients=10), loaded(clients=20)
-        assert np.array_equal(ten.x, twenty.x[: len(ten.x)])
-        assert np.array_equal(ten.x_test, twenty.x_test[: len(ten.x_test)])
-        assert np.array_equal(ten.start, twenty.start[:11])
 
     def test_test_windows_begin_where_the_training_windows_end(self):
         dataset = loaded(clients=1)

@@ -1,4 +1,7 @@
-"""Datasets of R packages: the reader, the split, and the real files where they are here."""
+"""Datasets of R packages and UCI HAR: readers, splits, and the real files where they are here."""
+
+import io
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -7,12 +10,20 @@ import rdata
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.tables import Layout, read, split_by_label, standardised, verify
-
-from .loading import load
+from fedsampling.data.datasets.tables import (
+    ARCHIVE,
+    SIGNALS,
+    Layout,
+    Letter,
+    features,
+    read,
+    read_archive,
+    split_by_label,
+    standardised,
+    verify,
+)
 
 LAYOUT = Layout("Toy", label="kind", features=2, per_label=(2, 1), owner="who", owners=2)
-SHARED_OUT = {"name": "all_by_dirichlet", "clients": 5, "alpha": 1.0}
 
 
 @pytest.fixture
@@ -57,45 +68,39 @@ def test_features_are_standardised_by_the_training_samples_and_cut():
     assert scaled.tolist() == [[-1, 0], [1, 0], [5, 0]]
 
 
-@pytest.mark.parametrize(
-    ("name", "samples", "features", "classes"),
-    [
-        ("letter", 20_000, 16, 26),
-        ("shuttle", 58_000, 9, 7),
-        ("satellite", 6_435, 36, 6),
-        ("dna", 3_186, 180, 3),
-        ("spam", 4_601, 57, 2),
-        ("vowel", 990, 9, 11),
-    ],
-)
-class TestShapes:
-    def test_of_the_real_files_are_as_published(
-        self, name, samples, features, classes, mirror, tmp_path
-    ):
-        data = load(name, "official", 0, tmp_path, mirror, partition=SHARED_OUT)
-        assert len(data.y) + len(data.y_test) == samples
-        assert data.x.shape[1:] == (features,)
-        assert data.classes == classes == len(np.unique(data.y_test))
-        assert not data.unverified
-        assert np.abs(data.x).max() <= 5
-
-    def test_of_a_stand_in_are_the_same(self, name, samples, features, classes):
-        data = load(name, partition=SHARED_OUT)
-        assert (data.name, data.inputs) == (f"{name}-like", {})
-        assert data.x.shape[1:] == (features,)
-        assert len(np.unique(data.y)) == len(np.unique(data.y_test)) == data.classes == classes
-
-
-def test_vowels_clients_are_its_speakers(mirror, tmp_path):
-    data = load("vowel", "official", 0, tmp_path, mirror, partition={"name": "by_writer"})
-    assert data.n_clients == 15
-    assert (data.label_counts().sum(0) == 72).all()  # four fifths of 90
-    assert (data.label_counts() > 0).all()
-
-
 def test_one_label_per_client_counts_the_labels_of_the_table():
-    from fedsampling.base.records import check
-    from fedsampling.data.datasets.tables import Letter
+    assert Letter(name="letter", partition={"name": "by_digit"}).max_clients == 260
 
-    record = check(Letter, {"name": "letter", "partition": {"name": "by_digit"}}, "")
-    assert record.max_clients == 260
+
+# UCI HAR: its archive's layout on a small one, and the copy.
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """UCI's archive with two training windows and one test window."""
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as file:
+        for part, windows in (("train", 2), ("test", 1)):
+            for number, signal in enumerate(SIGNALS):
+                lines = "".join(f"  {number:.7e}" * 128 + "\n" for _ in range(windows))
+                file.writestr(f"UCI HAR Dataset/{part}/Inertial Signals/{signal}_{part}.txt", lines)
+            file.writestr(f"UCI HAR Dataset/{part}/y_{part}.txt", "5\n" * windows)
+            file.writestr(f"UCI HAR Dataset/{part}/subject_{part}.txt", "30\n" * windows)
+    with zipfile.ZipFile(tmp_path / ARCHIVE, "w") as file:
+        file.writestr("UCI HAR Dataset.zip", inner.getvalue())
+        file.writestr("UCI HAR Dataset.names", "text")
+    return tmp_path / ARCHIVE
+
+
+def test_both_parts_of_the_archive_are_read_together(archive):
+    windows = read_archive(archive)
+    assert windows.x.shape == (3, 9, 128)
+    assert np.array_equal(windows.x[1, :, 0], np.arange(9))
+    assert windows.y.tolist() == [4, 4, 4]
+    assert windows.subject.tolist() == [29, 29, 29]
+
+
+def test_features_are_statistics_of_each_signal():
+    signal = np.tile([0.0, 2.0], 64).astype(np.float32)
+    values = features(np.stack([signal, 3 * signal, *[0 * signal] * 7])[None]).reshape(5, 9)
+    assert values[:, :3].T.tolist() == [[1, 1, 0, 2, 2], [3, 3, 0, 6, 6], [0, 0, 0, 0, 0]]

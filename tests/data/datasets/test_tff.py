@@ -2,9 +2,11 @@
 
 import lzma
 import sqlite3
+import zipfile
 from dataclasses import replace
 from functools import partial
 
+import h5py
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,8 +21,6 @@ from fedsampling.data.datasets.tff import sequences
 from fedsampling.data.datasets.tff_files import FeatureType, Part, sqlite_examples, unpacked_parts
 from fedsampling.data.federated import Samples, share_of_largest
 from fedsampling.data.sources.sources import editions
-
-h5py = pytest.importorskip("h5py", reason="reading TFF's files needs h5py")
 
 
 @pytest.fixture(params=["hdf5", "sqlite"])
@@ -93,7 +93,6 @@ def test_hdf5_of_other_features_is_rejected(tmp_path, features, fault):
         ({"image": np.zeros(3072, np.int64)}, "9 has no 'label', but"),
         ({"image": np.zeros(3071, np.int64), "label": np.array([1])}, r"image int64 \(3071,\)"),
         ({"image": np.full(3072, 256), "label": np.array([1])}, "not uint8"),
-        ({"image": [b"png"], "label": np.array([1])}, "image object"),
     ],
 )
 def test_a_database_of_other_features_is_rejected(tmp_path, sample, fault):
@@ -266,11 +265,8 @@ SPLITS = ("digits_only_train", "digits_only_test")
 
 @pytest.fixture(autouse=True)
 def forget():
-    def clear_caches():
-        dataset._samples.cache_clear()
-
-    clear_caches()
-    return clear_caches
+    dataset._samples.cache_clear()
+    return dataset._samples.cache_clear
 
 
 digits = partial(load, "emnist_digits")
@@ -304,7 +300,6 @@ def mirror(tmp_path, monkeypatch, request):
         splits = dict(zip(SPLITS, (WRITERS, TESTS), strict=True))
         packed(folder / "emnist_all.sqlite.lzma", splits)
     else:
-        pytest.importorskip("h5py", reason="writing TFF's files needs h5py")
         files = [
             hdf5_of(tmp_path / f"fed_emnist_digitsonly_{part}.h5", clients)
             for part, clients in (("train", WRITERS), ("test", TESTS))
@@ -343,3 +338,40 @@ def test_contents_that_are_not_as_published_are_not_kept(mirror, tmp_path):
     with pytest.raises(InputError, match="all 10 labels"):
         digits("official", 0, tmp_path / "cache", mirror)
     assert list(tmp_path.glob("cache/**/*.npz")) == []
+
+
+# The unbalanced sets: their stand-in, and files of the published layout.
+
+
+@pytest.mark.parametrize(
+    ("number", "top", "share"), [(1, 0.1, 0.82), (2, 0.2, 0.90), (3, 0.5, 0.98)]
+)
+def test_the_unbalanced_stand_in_has_the_published_imbalance(number, top, share):
+    data = load("cookup", set=number)
+    assert data.n_clients == tff.WRITERS
+    assert share_of_largest(data.n_samples, top) == pytest.approx(share, abs=0.02)
+    np.testing.assert_allclose(data.p, data.n_samples / len(data.x))
+
+
+@pytest.mark.parametrize("as_archive", [False, True], ids=["files", "archive"])
+def test_unbalanced_files_are_read_one_by_one_or_from_dataverses_archive(
+    tmp_path, monkeypatch, as_archive
+):
+    monkeypatch.setattr(tff, "PUBLISHED", {"cookup_2": (24, 2, 24)})
+    monkeypatch.setattr(tff, "SHARES", {})
+    folder = tmp_path / "mirror" / "cookup"
+    folder.mkdir(parents=True)
+    clients = {name: [digit(0.5, k % 10) for k in range(n)] for name, n in (("b", 20), ("a", 4))}
+    names = ("cookup_train_1.h5", "cookup_train_2.h5", "cookup_train_3.h5", "test.h5")
+    files = [hdf5_of(folder / name, clients) for name in names]
+    if as_archive:
+        with zipfile.ZipFile(folder / "dataverse_files.zip", "w") as whole:
+            for file in files:
+                whole.write(file, f"data/{file.name}")
+                file.unlink()
+    cache = tmp_path / "cache"
+    data = load("cookup", "official", 0, cache, str(folder.parent), set=2)
+    assert data.n_samples.tolist() == [4, 20]
+    assert (data.name, data.unverified) == ("cookup_2", True)
+    assert sorted(data.inputs) == ["cookup_train_2.h5", "test.h5"]
+    assert [path.name for path in cache.iterdir()] == ["cookup"]  # nothing unpacked is left

@@ -18,11 +18,14 @@ LABELS, LABELS_TEST = (
 )
 
 
+def digits(variant, order="label"):
+    """Training and test shares of 100 clients of one digit each."""
+    return by_digit(LABELS, LABELS_TEST, 10, variant, stream(0, "test"), order)
+
+
 @pytest.mark.parametrize("variant", ["text", "code"])
 def test_each_client_has_500_samples_of_its_digit_and_none_is_used_twice(variant):
-    (index, start), (index_test, start_test) = by_digit(
-        LABELS, LABELS_TEST, 10, variant, stream(0, "test")
-    )
+    (index, start), (index_test, start_test) = digits(variant)
     assert np.diff(start).tolist() == [500] * 100
     assert np.array_equal(LABELS[index], np.repeat(np.arange(100) // 10, 500))
     assert np.array_equal(
@@ -33,16 +36,14 @@ def test_each_client_has_500_samples_of_its_digit_and_none_is_used_twice(variant
 
 
 def test_text_uses_all_tests_of_a_digit_that_has_fewer_than_1000():
-    _, (_, start) = by_digit(LABELS, LABELS_TEST, 10, "text", stream(0, "test"))
+    _, (_, start) = digits("text")
     tests = np.diff(start).reshape(10, 10)
     assert tests.sum(1).tolist() == [min(1_000, stock) for stock in STOCK_TEST]
     assert (np.ptp(tests, axis=1) <= 1).all()
 
 
 def test_code_takes_file_order_and_80_tests():
-    (index, _), (index_test, start_test) = by_digit(
-        LABELS, LABELS_TEST, 10, "code", stream(0, "test")
-    )
+    (index, _), (index_test, start_test) = digits("code")
     assert np.diff(start_test).tolist() == [80] * 100
     assert np.array_equal(index[:5_000], np.flatnonzero(LABELS == 0)[:5_000])
     assert np.array_equal(index_test[-800:], np.flatnonzero(LABELS_TEST == 9)[:800])
@@ -57,8 +58,7 @@ def test_more_clients_than_samples_are_rejected(n):
 @pytest.mark.parametrize("variant", ["text", "code"])
 def test_shuffled_clients_are_the_same_under_other_numbers(variant):
     def clients(order):
-        parts = by_digit(LABELS, LABELS_TEST, 10, variant, stream(0, "test"), order)
-        cut = [np.split(index, start[1:-1]) for index, start in parts]
+        cut = [np.split(index, start[1:-1]) for index, start in digits(variant, order)]
         return [tuple(map(bytes, pair)) for pair in zip(*cut, strict=True)]
 
     by_label, shuffled = clients("label"), clients("shuffled")

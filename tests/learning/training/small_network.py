@@ -1,6 +1,7 @@
 """Small datasets, and a network of 59 parameters, which several tests share."""
 
 import numpy as np
+import torch
 
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.model import Mlp
@@ -24,6 +25,13 @@ def dataset():
         start_test=TESTS,
         classes=4,
     )
+
+
+def samples(client):
+    """A client's training images as numbers from 0 to 1, and their labels."""
+    data = dataset()
+    rows = slice(data.start[client], data.start[client + 1])
+    return torch.from_numpy(data.x[rows]).float() / 255, torch.from_numpy(data.y[rows])
 
 
 def without_tests(x, y, sizes, p=None):

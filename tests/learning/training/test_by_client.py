@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from small_network import SIZES, TESTS, dataset, learner
+from small_network import SIZES, TESTS, dataset, learner, samples
 
 import fedsampling as fs
 from fedsampling.learning.training.evaluation import on_own_samples
@@ -75,14 +74,12 @@ def test_a_client_without_tests_is_measured_on_its_training_samples():
     trainer = learner(LocalWork(batch=4, step=0.1, steps=3))
     theta = trainer.start(np.array([4, 9]))
     measured = on_own_samples(trainer, theta)
-    data, client = trainer.data, 1
     assert measured["client_tests"][0].tolist() == np.diff(TESTS).tolist()
-    rows = slice(data.start[client], data.start[client + 1])
-    images = torch.from_numpy(data.x[rows]).float() / 255
+    x, y = samples(1)
     for run in range(2):
-        predicted = trainer.network.outputs(theta[run : run + 1], images[None])[0].argmax(1)
-        expected = (predicted.numpy() == data.y[rows]).mean()
-        assert measured["client_accuracy"][run, client] == pytest.approx(expected)
+        predicted = trainer.network.outputs(theta[run : run + 1], x[None])[0].argmax(1)
+        expected = float((predicted == y).float().mean())
+        assert measured["client_accuracy"][run, 1] == pytest.approx(expected)
 
 
 def test_unavailable_clients_are_offered_less_often():

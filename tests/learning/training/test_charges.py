@@ -53,34 +53,26 @@ def test_bits_are_32_for_each_number_and_those_of_the_samplers_exchanges():
     assert "exchange_bits" not in result
 
 
+REQUESTED = np.array([[False, True, False, False], [True, False, True, False]])
+
+
 @pytest.mark.parametrize(
-    ("needs", "round", "asking"),
+    ("sampler", "round", "available", "asking"),
     [
-        ((), 0, [0, 0]),
-        (("losses",), 7, [9, 9]),
-        (("heterogeneity",), 0, [9, 9]),
-        (("heterogeneity",), 1, [0, 0]),
-        (("gradients",), 0, [9, 9]),
+        (scheme(), 0, ALL, [0, 0]),
+        (scheme("losses"), 7, ALL, [9, 9]),
+        (scheme("losses"), 7, ALL[:3], [5, 5]),
+        (scheme("heterogeneity"), 0, ALL, [9, 9]),
+        (scheme("heterogeneity"), 1, ALL, [0, 0]),
+        (scheme("gradients"), 0, ALL, [9, 9]),
+        (scheme(asked=lambda: REQUESTED), 0, ALL, [1, 5]),
     ],
 )
-def test_a_round_takes_as_long_as_its_slowest_client(needs, round, asking):
+def test_a_round_takes_as_long_as_its_slowest_client(sampler, round, available, asking):
     rng = Draws(np.array([1, 2]), round)
-    result = history.seconds(scheme(*needs), SLOTS, Delays(TAU), ALL, rng)
+    result = history.seconds(sampler, SLOTS, Delays(TAU), available, rng)
     assert result["seconds"].tolist() == [5, 1]
     assert result["asking_seconds"].tolist() == asking
-
-
-def test_unavailable_clients_are_not_asked_for_losses():
-    rng = Draws(np.array([1, 2]), 7)
-    result = history.seconds(scheme("losses"), SLOTS, Delays(TAU), np.array([0, 1, 2]), rng)
-    assert result["asking_seconds"].tolist() == [5, 5]
-
-
-def test_a_sampler_can_name_the_clients_that_it_asked():
-    requested = np.array([[False, True, False, False], [True, False, True, False]])
-    sampler = scheme(asked=lambda: requested)
-    result = history.seconds(sampler, SLOTS, Delays(TAU), ALL, Draws(np.array([1, 2]), 0))
-    assert result["asking_seconds"].tolist() == [1, 5]
 
 
 def test_a_round_without_clients_takes_no_time():

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsampling.base.streams import Draws, uniforms
-from fedsampling.learning.training.convex import local_sgd, sample_norms, with_replacement
-from fedsampling.samplers.scheme import Slots
+from fedsampling.base.streams import uniforms
 
 ROUNDS = 8
 
@@ -63,34 +61,3 @@ def test_only_the_corrected_step_follows_the_aggregate_gradient(linear, correct)
     gradients = -2 * data.y[rows, None] * data.x[rows]
     expected = (gradients if correct else E[:, None] * gradients).mean(0)
     np.testing.assert_allclose(move, expected, rtol=1e-5)
-
-
-def test_samples_of_uniform_batches_have_equal_weights():
-    u = np.array([[0.0, 0.5, 0.999], [0.2, 0.4, 0.6]])
-    batch = with_replacement(np.array([4, 10]), np.array([3, 2]), u)
-    np.testing.assert_array_equal(batch.index[0], [0, 2, 3])
-    np.testing.assert_array_equal(batch.index[1, :2], [2, 4])
-    np.testing.assert_allclose(batch.weight, [[1 / 3] * 3, [1 / 2, 1 / 2, 0]])
-
-
-def test_sample_norms_are_those_of_each_client_padded_with_zeros(problem):
-    data, model = problem.data, problem.model
-    w = np.random.default_rng(0).normal(size=(2, 3))
-    result = sample_norms(model, data, w, np.array([4, 1]))
-    for slot, k in enumerate((4, 1)):
-        rows = slice(data.start[k], data.start[k + 1])
-        expected = model.norms(w[slot : slot + 1], data.x[None, rows], data.y[None, rows])[0]
-        np.testing.assert_allclose(result[slot, : len(expected)], expected)
-        assert (result[slot, len(expected) :] == 0).all()
-
-
-def test_a_client_gets_the_same_batches_in_every_slot(problem):
-    """Common random numbers depend on seed, round and client only."""
-    theta = np.zeros((2, 3))
-    rng = Draws(np.array([8, 9]), 4)
-    sampler = problem.sampler("fedavg", 2)
-    one_each = Slots.stack([np.array([2]), np.array([5])])
-    three_each = Slots.stack([np.array([0, 2, 6]), np.array([1, 5, 2])])
-    updates_of_one = local_sgd(problem.learner, theta[one_each.run], one_each, sampler, rng)
-    updates_of_three = local_sgd(problem.learner, theta[three_each.run], three_each, sampler, rng)
-    np.testing.assert_array_equal(updates_of_one, updates_of_three[[1, 4]])

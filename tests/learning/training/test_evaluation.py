@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from small_network import SIZES, TESTS, learner
+from small_network import SIZES, TESTS, learner, samples
 
 from fedsampling.learning.training import evaluation
 from fedsampling.learning.training.evaluation import client_losses, evaluate
@@ -19,8 +19,13 @@ THETA = TRAINER.start(np.array([4, 9]))
 
 
 def outputs(run, x):
-    images = torch.from_numpy(x).float() / 255
-    return TRAINER.network.outputs(THETA[run : run + 1], images[None])[0]
+    return TRAINER.network.outputs(THETA[run : run + 1], x[None])[0]
+
+
+def is_correct(run):
+    """Whether a run's model predicts the label of each test sample."""
+    predicted = outputs(run, torch.from_numpy(TRAINER.data.x_test).float() / 255).argmax(1)
+    return predicted.numpy() == TRAINER.data.y_test
 
 
 def test_a_run_does_not_depend_on_the_runs_stacked_with_it():
@@ -47,20 +52,19 @@ def test_converted_samples_give_the_same_bits(share, is_kept):
 def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
     monkeypatch.setattr(evaluation, "BLOCK_SAMPLES", batch)
     result = evaluate(TRAINER, THETA)
-    data, p = TRAINER.data, SIZES / SIZES.sum()
+    p = SIZES / SIZES.sum()
     for run in range(2):
         losses, shares = [], {}
         for client in range(5):
-            rows = slice(data.start[client], data.start[client + 1])
-            losses.append(F.cross_entropy(outputs(run, data.x[rows]), torch.tensor(data.y[rows])))
+            x, y = samples(client)
+            losses.append(float(F.cross_entropy(outputs(run, x), y)))
             rows = slice(TESTS[client], TESTS[client + 1])
-            if data.y_test[rows].size:
-                correct = outputs(run, data.x_test[rows]).argmax(1).numpy() == data.y_test[rows]
-                shares[client] = correct.mean()
-        losses = np.array([float(loss) for loss in losses])
+            if TESTS[client + 1] > TESTS[client]:
+                shares[client] = is_correct(run)[rows].mean()
         loss = p @ losses
         assert result["loss"][run] == pytest.approx(loss, rel=1e-6)
-        assert result["loss_std"][run] == pytest.approx(np.sqrt(p @ (losses - loss) ** 2), rel=1e-5)
+        spread = np.sqrt(p @ np.square(losses - loss))
+        assert result["loss_std"][run] == pytest.approx(spread, rel=1e-5)
         weight = p[list(shares)] / p[list(shares)].sum()
         values = np.array(list(shares.values()))
         accuracy = weight @ values
@@ -72,8 +76,7 @@ def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
 def test_a_common_test_set_has_no_spread_over_clients():
     shared = NetworkLearner(TRAINER.network, replace(TRAINER.data, start_test=None), TRAINER.local)
     result = evaluate(shared, THETA)
-    correct = outputs(0, TRAINER.data.x_test).argmax(1).numpy() == TRAINER.data.y_test
-    assert result["accuracy"][0] == correct.mean()
+    assert result["accuracy"][0] == is_correct(0).mean()
     assert "accuracy_std" not in result
 
 
@@ -82,7 +85,7 @@ def test_quantiles_over_clients_have_equal_weights():
     assert result.keys() - evaluate(TRAINER, THETA).keys() == {
         f"accuracy_{name}" for name in ("worst", "q10", "q50", "q90")
     }
-    correct = outputs(1, TRAINER.data.x_test).argmax(1).numpy() == TRAINER.data.y_test
+    correct = is_correct(1)
     by_client = [correct[b:e].mean() for b, e in pairwise(TESTS) if e > b]
     assert result["accuracy_worst"][1] == min(by_client)  # a tenth of four is one
     for level in (10, 50, 90):
@@ -92,7 +95,7 @@ def test_quantiles_over_clients_have_equal_weights():
 def test_a_common_test_set_is_weighted_by_each_clients_labels():
     data = replace(TRAINER.data, start_test=None)
     result = evaluate(NetworkLearner(TRAINER.network, data, TRAINER.local), THETA, clients=True)
-    correct = outputs(0, data.x_test).argmax(1).numpy() == data.y_test
+    correct = is_correct(0)
     by_client = []
     for begin, end in pairwise(data.start):
         labels = [label for label in data.y[begin:end] if label in data.y_test]

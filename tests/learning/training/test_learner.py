@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from small_network import learner
+from small_network import learner, samples
 
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.evaluation import client_losses
@@ -22,13 +22,19 @@ WORK = {
     "epochs": LocalWork(batch=4, step=0.1, epochs=2),
     "dropped remainder": LocalWork(batch=4, step=0.1, epochs=1, remainder=False),
     "prox": LocalWork(batch=4, step=0.1, steps=3, prox=0.5),
+    "momentum": LocalWork(batch=4, step=0.1, steps=3, momentum=0.9),
+    "weight decay": LocalWork(batch=4, step=0.1, steps=3, weight_decay=0.1),
+    "clip": LocalWork(batch=4, step=0.1, steps=3, clip=0.05),
+    "together": LocalWork(
+        batch=4, step=0.1, epochs=2, momentum=0.5, weight_decay=0.2, clip=0.1, prox=0.3
+    ),
     "decay": LocalWork(batch=4, step=0.1, steps=3, decay=0.5),
 }
 
 
 def plain(learner, theta, slots, rng):
     """Train in a loop over clients, with an ordinary module and SGD."""
-    data, work = learner.data, learner.local
+    work = learner.local
     batches = work.batches(learner.n_samples[slots.client], slots, rng)
     updates = []
     for slot, (run, client) in enumerate(zip(slots.run, slots.client, strict=True)):
@@ -37,20 +43,22 @@ def plain(learner, theta, slots, rng):
         )
         torch.nn.utils.vector_to_parameters(theta[run].clone(), model.parameters())
         first = [parameter.detach().clone() for parameter in model.parameters()]
+        x, y = samples(client)
         step = work.step * work.decay**rng.round
+        sgd = torch.optim.SGD(model.parameters(), step, work.momentum, 0, work.weight_decay)
         for s in range(len(batches.size)):
             size = batches.size[s, slot]
             if size == 0:
                 continue
-            rows = data.start[client] + batches.index[s, slot, :size]
-            x = torch.from_numpy(data.x[rows]).float() / 255
-            loss = F.cross_entropy(model(x), torch.from_numpy(data.y[rows]))
+            rows = batches.index[s, slot, :size]
+            loss = F.cross_entropy(model(x[rows]), y[rows])
             for parameter, begin in zip(model.parameters(), first, strict=True):
-                loss = loss + work.prox / 2 * ((parameter - begin) ** 2).sum()
-            gradients = torch.autograd.grad(loss, list(model.parameters()))
-            with torch.no_grad():
-                for parameter, gradient in zip(model.parameters(), gradients, strict=True):
-                    parameter -= step * gradient
+                loss = loss + work.prox / 2 * (parameter - begin).square().sum()
+            sgd.zero_grad()
+            loss.backward()
+            if work.clip:
+                torch.nn.utils.clip_grad_norm_(model.parameters(), work.clip)
+            sgd.step()
         end = torch.nn.utils.parameters_to_vector(model.parameters())
         updates.append(end.detach() - theta[run])
     return torch.stack(updates)
@@ -130,19 +138,6 @@ class TestLocalWork:
         assert torch.equal(trainer.advance(theta, updates, nobody, np.empty(0)), theta)
         costs = trainer.charge(MD(m=3), nobody, np.empty(0), Draws(SEEDS[:2], 0))
         assert not costs["reports"].any()
-
-
-class TestServer:
-    def test_the_step_is_the_weighted_sum_of_updates(self):
-        trainer = learner(WORK["steps"], server_step=0.5)
-        theta = trainer.start(SEEDS[:2])
-        slots = Slots.stack([np.array([2, 0]), np.array([1])])
-        updates = trainer.work(theta, slots, MD(m=2), Draws(SEEDS[:2], 0))
-        omega = np.array([0.25, 0.5, 2.0])
-        result = trainer.advance(theta, updates, slots, omega)
-        expected = theta[0] + 0.5 * (0.25 * updates[0] + 0.5 * updates[1])
-        torch.testing.assert_close(result[0], expected)
-        torch.testing.assert_close(result[1], theta[1] + 0.5 * 2 * updates[2])
 
 
 def test_costs_are_counted_from_participants_and_reports():

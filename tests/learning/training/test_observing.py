@@ -4,9 +4,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import torch
 import torch.nn.functional as F  # noqa: N812
-from small_network import SIZES, learner
+from small_network import SIZES, learner, samples
 
 from fedsampling.learning.training.evaluation import client_losses
 from fedsampling.learning.training.local_work import LocalWork
@@ -20,12 +19,6 @@ SEEDS = np.array([4, 9])
 def observation(name, batch=100):
     trainer = learner(LocalWork(batch=4, step=0.1, steps=3))
     return trainer, OBSERVATIONS[name](trainer, batch, np.random.default_rng(0))
-
-
-def images(trainer, client):
-    rows = slice(trainer.data.start[client], trainer.data.start[client + 1])
-    x = torch.from_numpy(trainer.data.x[rows]).float() / 255
-    return x[None], torch.from_numpy(trainer.data.y[rows])
 
 
 def test_losses_are_those_of_the_current_model():
@@ -44,8 +37,8 @@ def test_batch_losses_are_means_over_a_new_mini_batch_of_each_client():
     first, second = losses(theta), losses(theta)
     assert losses.bits().tolist() == [5 * 32, 5 * 32]
     for client in range(5):
-        x, y = images(trainer, client)
-        z = trainer.network.outputs(theta[:1], x)[0]
+        x, y = samples(client)
+        z = trainer.network.outputs(theta[:1], x[None])[0]
         losses_of_samples = F.cross_entropy(z, y, reduction="none").numpy()
         batch = min(4, SIZES[client])
         subsets = [np.mean(subset) for subset in combinations(losses_of_samples, batch)]
@@ -66,8 +59,8 @@ def test_heterogeneity_is_that_of_the_last_layers_inputs():
         w = trainer.network.parts(theta[run : run + 1])
         moments = []
         for client in range(5):
-            x, _ = images(trainer, client)
-            h = trainer.network.body(w, x, lambda h, rate: h)[0].double().numpy()
+            x, _ = samples(client)
+            h = trainer.network.body(w, x[None], lambda h, rate: h)[0].double().numpy()
             moments.append(h.T @ h / SIZES[client])
         inverse = np.linalg.pinv(np.mean(moments, axis=0), rcond=1e-12)
         for i in range(5):
@@ -81,9 +74,9 @@ def test_gradients_are_those_of_a_clients_whole_data():
     theta = trainer.start(SEEDS)
     result = gradients(theta)
     for client in range(5):
-        x, y = images(trainer, client)
+        x, y = samples(client)
         leaf = theta[:1].clone().requires_grad_()
-        F.cross_entropy(trainer.network.outputs(leaf, x)[0], y).backward()
+        F.cross_entropy(trainer.network.outputs(leaf, x[None])[0], y).backward()
         np.testing.assert_allclose(result[0, client], leaf.grad[0].numpy(), atol=1e-6)
 
 
@@ -94,20 +87,10 @@ def test_only_participants_renew_features_and_gradients(name):
     sent = observer.bits()
     observer.renew(trainer.start(SEEDS + 1), Slots.stack([np.array([1, 3]), np.array([0])]))
     later = observer(trainer.start(SEEDS + 1))
-    unchanged = np.ones((2, 5), bool)
-    unchanged[0, [1, 3]] = unchanged[1, 0] = False
-    for run in range(2):
-        unchanged_clients = np.flatnonzero(unchanged[run])
-        participants = np.flatnonzero(~unchanged[run])
-        if name == "heterogeneity":
-            np.testing.assert_array_equal(
-                later[run][np.ix_(unchanged_clients, unchanged_clients)],
-                first[run][np.ix_(unchanged_clients, unchanged_clients)],
-            )
-        else:
-            np.testing.assert_array_equal(
-                later[run, unchanged_clients], first[run, unchanged_clients]
-            )
+    for run, participants in enumerate(([1, 3], [0])):
+        others = np.setdiff1d(np.arange(5), participants)
+        unchanged = np.ix_(others, others) if name == "heterogeneity" else others
+        np.testing.assert_array_equal(later[run][unchanged], first[run][unchanged])
         assert (later[run, participants] != first[run, participants]).any(axis=1).all()
     assert (observer.bits() * [5 / 2, 5] == sent).all()
     assert not observer.bits().any()

@@ -55,43 +55,6 @@ def test_a_slot_does_not_depend_on_the_slots_stacked_with_it(network):
         assert torch.equal(losses[slot], loss[0])
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"momentum": 0.9},
-        {"weight_decay": 0.1},
-        {"clip": 0.05},
-        {"momentum": 0.5, "weight_decay": 0.2, "clip": 0.1, "prox": 0.3},
-    ],
-    ids=lambda options: "-".join(options),
-)
-def test_clients_train_as_pytorchs_sgd_does(options):
-    network, step, steps = NETWORKS["mlp"], 0.3, 3
-    rng = torch.Generator().manual_seed(3)
-    start = 0.5 * torch.randn(2, network.dimension, generator=rng)
-    x = torch.rand(steps, 2, 9, 6, generator=rng)
-    y = torch.randint(4, (steps, 2, 9), generator=rng)
-    w, velocity = start.clone(), torch.zeros_like(start)
-    work = LocalWork(batch=9, step=step, steps=steps, **options)
-    for k in range(steps):
-        weight, steps_of = torch.full((2, 9), 1 / 9), torch.full((2, 1), step)
-        sgd_step(network, work, w, start, velocity, steps_of, x[k], y[k], weight, everything)
-    for slot in range(2):
-        parameters = start[slot, None].clone().requires_grad_()
-        sgd = torch.optim.SGD([parameters], step, options.get("momentum", 0), 0, work.weight_decay)
-        for k in range(steps):
-            loss = torch.nn.functional.cross_entropy(
-                network.outputs(parameters, x[k, slot, None])[0], y[k, slot]
-            )
-            loss = loss + work.prox / 2 * (parameters - start[slot]).square().sum()
-            sgd.zero_grad()
-            loss.backward()
-            if work.clip:
-                torch.nn.utils.clip_grad_norm_([parameters], work.clip)
-            sgd.step()
-        torch.testing.assert_close(w[slot], parameters.detach()[0], rtol=1e-4, atol=1e-5)
-
-
 KEYS = torch.tensor([3, 2**52 + 1, 77])
 
 
