@@ -75,10 +75,10 @@ $(VENV)-flower/ready $(VENV)-pfl/ready: $(VENV)-%/ready: envs/requirements-%.txt
 
 # Installs SLURM; needs apt and root.
 test-slurm: $(READY) ## Test the pipeline on a local SLURM cluster that the tests start
-	tests/slurm/install.sh accounting
+	tests/slurm/install.sh
 	pytest -m slurm tests/slurm
 
-test-slurm-quick: $(READY) ## Run the most important SLURM tests, without accounting
+test-slurm-quick: $(READY) ## Run the most important SLURM tests
 	tests/slurm/install.sh
 	pytest -m 'slurm and not long' tests/slurm
 
