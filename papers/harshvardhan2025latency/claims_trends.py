@@ -290,7 +290,7 @@ def _sweep_finding(
     sign = DIRECTIONS[spec.artefact]
     ours = "; ".join(
         f"{label} "
-        + ", ".join(f"{value}: {in_seconds(float(s))}" for value, s in table.mean()[::sign].items())
+        + ", ".join(f"{value}: {_mean_seconds(table[value])}" for value in [*table][::sign])
         for label, table in tables.items()
     )
     if len(tables) < len(PROPOSED) or any(
@@ -319,6 +319,11 @@ def _sweep_finding(
         contrary_decides=False,
         drawn=intervals(ends, unit, least=spec.margin, effects=effects),
     )
+
+
+def _mean_seconds(seconds: "pd.Series[float]") -> str:
+    missed = f"missed in {np.isinf(seconds).sum()} of {seconds.count()} runs"
+    return in_seconds(float(seconds.mean()), missed)
 
 
 def seconds_along_sweep(
