@@ -67,7 +67,7 @@ def as_test(settings):
     return pytest.param(settings, id=name, marks=[pytest.mark.long] * (settings["name"] in SLOW))
 
 
-@pytest.mark.parametrize("settings", map(as_test, RECORDS))
+@pytest.mark.parametrize("settings", [*map(as_test, RECORDS)])
 def test_every_sampler_passes_the_check(settings, monkeypatch):
     """The false-alarm probability is 1e-6 for each of five populations."""
     sampler, pairwise = scheme(**settings), settings["name"] in PAIRWISE

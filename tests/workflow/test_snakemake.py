@@ -443,7 +443,7 @@ class TestInterruptions:
         checkout = copied(finished)
         name = "src/fedsampling/experiments/simulations/federated.py"
         checkout.edit(
-            name, "        import pandas", "        import nothing\n        import pandas"
+            name, "        problem = self.", "        import nothing\n        problem = self."
         )
         status, _ = checkout.call("snakemake", "--cores", "2")
         assert status == 1

@@ -97,7 +97,7 @@ def test_both_parts_of_the_archive_are_read_together(archive):
     assert windows.x.shape == (3, 9, 128)
     assert np.array_equal(windows.x[1, :, 0], np.arange(9))
     assert windows.y.tolist() == [4, 4, 4]
-    assert windows.subject.tolist() == [29, 29, 29]
+    assert windows.owner.tolist() == [29, 29, 29]
 
 
 def test_features_are_statistics_of_each_signal():
