@@ -118,6 +118,8 @@ class Checkout:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            # A shell that starts the tests in the background ignores SIGINT, also for this command.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as process:
             try:
                 deadline = time.monotonic() + 200
