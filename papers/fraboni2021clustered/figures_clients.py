@@ -305,8 +305,8 @@ def weights(summaries: Summaries, paper: Paper) -> Artefact:
         "for MD sampling and Algorithms 1 and 2, clients by size.",
         notes=(
             *(_weights_note(summary, case, table) for case in summary.settings["cases"]),
-            "Equation (56) as printed says that MD sampling is likelier to draw a client; by (55) "
-            "it is the other way round, as in (23).",
+            "Equation (56) as printed says that MD sampling is likelier to draw a client; (55) "
+            "implies the opposite, as (23) does.",
         ),
     )
 

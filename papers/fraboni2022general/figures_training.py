@@ -213,7 +213,7 @@ def _gap_grid(table: pd.DataFrame, column: str, lines: Mapping[int, Line]) -> Fi
 
 
 def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefact:
-    """Draw Figure 4 or 6: both samplers' losses; rows are importances, columns are m."""
+    """Draw Figure 4 or 6: both samplers' losses, by importance (rows) and m (columns)."""
     summary = only(summaries[experiment], SHOWN)
     curves = summary.curves[summary.curves["metric"] == "loss"]
     pairs = _sampler_pairs(paper, experiment)

@@ -322,6 +322,7 @@ def _sweep_finding(
 
 
 def _mean_seconds(seconds: "pd.Series[float]") -> str:
+    """Write the mean over seeds, shape (seeds,); the number of misses if there are any."""
     missed = f"missed in {np.isinf(seconds).sum()} of {seconds.count()} runs"
     return in_seconds(float(seconds.mean()), missed)
 

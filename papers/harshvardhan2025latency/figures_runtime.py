@@ -223,7 +223,7 @@ HEADS["approx_opt"] = "ApproxOpt"
 
 
 def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
-    """Tabulate the runtimes with one kind of delays."""
+    """Tabulate the runtimes under one model of delays."""
     rows, data, notes, absent = [], [], [], []
     for experiment, reported in printed(paper, TABLES[case]).items():
         name, goal = DATA[experiment], target(paper, experiment, summaries)
@@ -343,7 +343,7 @@ def table3c(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def _sweep_table(summaries: Summaries, paper: Paper, table: str, name: str) -> Artefact:
-    """Tabulate the runtimes along a sweep by the varied setting, `name`."""
+    """Tabulate the runtimes of a sweep; `name` heads the column of the varied setting."""
     runs = sweep_runtimes(summaries, paper, table, main_reading(summaries, table))
     values = {value: runs[runs["value"] == value] for value in printed(paper, table)}
     return _by_value(values, printed(paper, table), name, f"{target(paper, SWEEPS[table][0]):g}")

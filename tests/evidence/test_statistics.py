@@ -59,7 +59,7 @@ class TestCompare:
     @pytest.mark.parametrize("n", [3, 5, 10, 30])
     @pytest.mark.parametrize(("draw", "minimum"), [("normal", 0.92), ("exponential", 0.85)])
     def test_interval_covers_as_often_as_it_says(self, n, draw, minimum, monkeypatch):
-        """Of skewed differences a few seeds know too little; BCa would cover 73 % of them at 3.
+        """With few seeds, skewed differences are covered too rarely: by BCa, 73 % of them at three.
 
         Both samplers share the noise of a seed: an unpaired interval would cover too often.
         """

@@ -125,8 +125,8 @@ def test_reason_names_the_parts_unless_it_is_given():
     parts = {"a": "open", "b": "fails", "c": "holds", "d": "fails"}
     reason = verdict(parts, "", {}).reason
     assert reason == "It holds for c; the opposite holds for b and d; undecided for a."
-    given = {"contradicted": "It is the other way round."}
-    assert verdict(parts, "", given).reason == given["contradicted"]
+    reasons = {"contradicted": "The opposite order holds."}
+    assert verdict(parts, "", reasons).reason == reasons["contradicted"]
 
 
 def test_a_finding_keeps_its_numbers():

@@ -106,11 +106,11 @@ def test_the_estimates_of_a_batch_add_up(tmp_path):
 
 
 def nothing(stop):
-    """Finish at once, without asking."""
+    """Finish at once, without asking whether to stop."""
 
 
 def asking(stop):
-    """Finish at once, having asked."""
+    """Ask whether to stop, and finish at once."""
     assert not stop()
 
 

@@ -25,5 +25,5 @@ def environment(**options: Any) -> Environment:
 
 
 def macro(template: str, name: str, *arguments: Any) -> str:
-    """Return the text of a macro of a template in plain text."""
+    """Render a macro of a template as plain text."""
     return str(getattr(environment().get_template(template).module, name)(*arguments)).rstrip("\n")

@@ -77,7 +77,7 @@ class Plan:
         }
 
     def _short_jobs(self) -> Iterator[tuple[str, list[str], int]]:
-        """Yield jobs that may share a process: a name for them, theirs, and how many may share it.
+        """Yield groups of short jobs: a name, the jobs, and how many of them may share a process.
 
         At quick scale, those of a paper, without overrides that may make them long.
         """
@@ -332,7 +332,7 @@ class _LazyJobs(UserDict[str, Job]):
 
     @cached_property
     def data(self) -> dict[str, Job]:  # type: ignore[override]
-        """What UserDict reads."""
+        """All jobs by name, in which UserDict looks; read at the first use."""
         return _jobs(self._entries, self._papers)[0]
 
 

@@ -264,7 +264,7 @@ PART_WRITERS, PART_IMAGES, PART_TESTS, PART_DIGITS = 255, 42_002, 4_318, 29_577
 
 
 class Femnist255(Images, name="femnist_255"):
-    """The images of 255 of FEMNIST's writers."""
+    """FEMNIST's images of 255 writers."""
 
     official: ClassVar[tuple[str, ...]] = (PART,)
     published: ClassVar[int | None] = PART_WRITERS

@@ -144,7 +144,7 @@ def _value_columns(curve: pd.DataFrame, bounds: tuple[float, float]) -> dict[str
 
 
 def _curves(rows: pd.DataFrame, metric: str) -> dict[_Key, pd.DataFrame]:
-    """Return a metric of each case and sampler by round and seed, without seeds without values."""
+    """Return a metric of each case and sampler by round and seed, of seeds that have values."""
     table = rows[rows["metric"] == metric].pivot(
         index=["case", "sampler", "at"], columns="seed", values="value"
     )

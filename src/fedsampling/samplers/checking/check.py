@@ -262,8 +262,8 @@ def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
         # Large weights may be so rare that no run drew them, which makes the mean too low. Suspect
         # this where 1 % of the runs contribute more than a third of the sum.
         rare = np.sort(total, axis=0)[-max(len(total) // 100, 1) :].sum(0) > total.sum(0) / 3
-        # A client that was never drawn may also be rare, unless a tenth of its importance as its
-        # chance would have been enough for a draw.
+        # A client that no run drew may be rare, too, unless a tenth of its importance would have
+        # been a large enough probability for a draw.
         expected_draws = np.count_nonzero(total) * population.p / 10
         rare |= ~total.any(0) & (expected_draws < -np.log(FALSE_ALARM_PROBABILITY))
         biased = np.flatnonzero((np.abs(gap) > max_errors * error + 1e-9) & ((gap > 0) | ~rare))
