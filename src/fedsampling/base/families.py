@@ -6,10 +6,12 @@ to be edited.
 
 import inspect
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 from weakref import ref
@@ -103,13 +105,18 @@ class Named(_Readable):
 
     @classmethod
     def member(cls, name: str) -> type[Self]:
-        """Return the member of a name."""
-        _import_all(cls.package)
-        for reference in _NAMED.get(name, ()) if isinstance(name, str) else ():
-            member = reference()  # None if nothing else uses the class any more
-            if member and member.named == name and issubclass(member, cls):
-                return member
-        raise ValueError(f"{short(name)} is unknown; {nearest(str(name), cls.members())}")
+        """Return the member of a name; imports no module that does not mention it."""
+        if isinstance(name, str):
+            for module in _modules_by_name(cls.package).get(name, ()):
+                import_module(module)
+            for reference in _NAMED.get(name, ()):
+                member = reference()  # None if nothing else uses the class any more
+                if member and member.named == name and issubclass(member, cls):
+                    return member
+        members = cls.members()
+        if name in members:  # its name is not a literal
+            return members[name]
+        raise ValueError(f"{short(name)} is unknown; {nearest(str(name), members)}")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -174,10 +181,27 @@ def _below(cls: type[Named]) -> Iterator[type[Any]]:
 
 @cache
 def _import_all(package: str) -> None:
-    """Import a module, or the modules of a package, which registers their members."""
-    for module in pkgutil.iter_modules(getattr(import_module(package), "__path__", ())):
-        if not module.ispkg:
-            import_module(f"{package}.{module.name}")
+    """Import the modules of a family, which registers its members."""
+    for module in _modules(package):
+        import_module(module)
+
+
+@cache
+def _modules_by_name(package: str) -> dict[str, list[str]]:
+    """Return the modules of a family by the names that they assign (``name="md"``)."""
+    modules: dict[str, list[str]] = {}
+    for module in _modules(package):
+        if (found := find_spec(module)) and found.origin:
+            for name in re.findall(r'\bname="([^"]+)"', Path(found.origin).read_text("utf-8")):
+                modules.setdefault(name, []).append(module)
+    return modules
+
+
+def _modules(package: str) -> list[str]:
+    """Return the modules directly in a package; the package itself, if it is a module."""
+    if (path := getattr(import_module(package), "__path__", None)) is None:
+        return [package]
+    return [f"{package}.{entry.name}" for entry in pkgutil.iter_modules(path) if not entry.ispkg]
 
 
 def load_members(
