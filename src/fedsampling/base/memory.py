@@ -31,16 +31,6 @@ def check_address_space() -> None:
         )
 
 
-def free() -> int:
-    """Return the bytes that this process can still use: free memory, or its limit if smaller."""
-    unused = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 2**10
-    unused = min(unused, available() - held)
-    with suppress(KeyError, ValueError):
-        unused = min(unused, int(os.environ["SLURM_MEM_PER_NODE"]) * 2**20 - held)
-    return max(0, unused)
-
-
 def lacking(size: float, limit: float | None = None) -> str:
     """Return an error line if a run that needs `size` bytes exceeds the limit, else ""."""
     limit = available() if limit is None else limit

@@ -23,7 +23,7 @@ from fedsampling.samplers.interface.in_settings import load_file
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
 PRODUCTS_VARIABLE = "FEDSAMPLING_PRODUCTS"
 # Keys that describe a machine: no result depends on them, and reports do not show them.
-MACHINE_KEYS = frozenset({"mirror", "reuse", "store", "cluster", "converted_share"})
+MACHINE_KEYS = frozenset({"mirror", "reuse", "store", "cluster"})
 UNNAMED_RUN = "results"  # name of the run without a name, for `beside`
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 # Folders of results and logs: a run cannot have these names.
@@ -187,14 +187,6 @@ class Config(Strict):
         f"variable {PRODUCTS_VARIABLE}, or else the library that is faster with the CPU's "
         "instruction set (docs/performance.md). The last digits of results depend on it, so each "
         "run records it.",
-    )
-    converted_share: float = Field(
-        0.1,
-        ge=0,
-        le=1,
-        description="Share of the free memory in which a job may keep samples after conversion "
-        "from bytes to numbers. Evaluations of dense networks are then up to a sixth faster. "
-        "0: convert at each use.",
     )
     checkpoint_seconds: float = Field(
         60.0,

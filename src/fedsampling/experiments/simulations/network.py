@@ -347,7 +347,6 @@ def build_learner(
             evenness=settings.evaluation.clients, by_client=settings.evaluation.by_client
         ),
         full_update=settings.evaluation.full_update,
-        converted_share=where.converted_share,
         server=settings.server,
         feature_batch=settings.feature_batch if settings.request == "passes" else None,
     )

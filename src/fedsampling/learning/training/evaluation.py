@@ -132,13 +132,8 @@ def _per_sample(
     values = np.empty((len(theta), len(x)))
     stacks = [slice(first, first + stack) for first in range(0, len(theta), stack)]
     outputs = [(runs, _outputs(learner, theta[runs], dropout)) for runs in stacks]
-    # In other networks, conversion takes little of the time.
-    converted = learner.samples.converted(x) if network.layers else None
     for part in _blocks(len(x), network.separate):
-        if converted is None:
-            inputs = learner.samples.convert(x[part].to(learner.device))
-        else:
-            inputs = converted[part]
+        inputs = learner.samples.convert(x[part].to(learner.device))
         targets = y[part].to(learner.device)
         targets = (targets.float() if targets.is_floating_point() else targets)[None]
         for runs, stack_outputs in outputs:
