@@ -39,24 +39,6 @@ def test_an_error_is_one_line_that_begins_with_the_key(settings, line):
     assert [text[: len(line)] for text in caught.value.lines] == [line]
 
 
-def test_an_error_line_names_the_file_or_option_that_sets_the_key(tmp_path):
-    base, changed = tmp_path / "base.yaml", tmp_path / "more.yaml"
-    base.write_text("scale: quick\npapers: null\nwrong: 1\n")
-    changed.write_text("overrides: {a: {b: {rounds: 3}}}\nscale: fast\n")
-    changes = {"overrides": {"a": {"c": {"rounds": 0}}}}
-    origins = {
-        "scale: is wrong": f"{changed}: ",
-        "papers: 'a: b' is wrong": f"{base}: ",
-        "wrong: unknown key": f"{base}: ",
-        "overrides.a.b.rounds: 3 is wrong": f"{changed}: ",
-        "overrides.a.c.rounds: 0 is wrong": "--config: ",
-        "store: is the default": "--config: ",
-        "papers/a/paper.yaml: is no key": "",
-    }
-    result = config.with_origins([*origins], base, changed, tmp_path / "none.yaml", config=changes)
-    assert result == [f"{origin}{line}" for line, origin in origins.items()]
-
-
 def test_the_environment_sets_the_mirror_unless_the_file_does(monkeypatch):
     monkeypatch.setenv(config.MIRROR_VARIABLE, "http://from/variable")
     assert config.parse({}).mirror == "http://from/variable"

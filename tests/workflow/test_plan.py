@@ -125,7 +125,7 @@ def test_every_error_is_printed_as_a_line_and_ends_the_process(capsys):
         open_project({"papers": [RIZK], "scale": "quick", "overrides": overrides}, ConfigSettings())
     assert caught.value.code == 2
     assert capsys.readouterr().err.splitlines() == [
-        f"fedsampling: config.yaml: overrides.{RIZK}.{key}: 0 is out of range; must be at least 1"
+        f"fedsampling: overrides.{RIZK}.{key}: 0 is out of range; must be at least 1"
         for key in ("regression.rounds", "gradient.draws")
     ]
 
@@ -139,7 +139,7 @@ def test_values_of_the_command_line_are_read_as_in_a_file(capsys):
     assert not result.jobs_of(RIZK, "gradient")
     with pytest.raises(SystemExit):
         open_project({"scale": "quik"}, ConfigSettings(config={"scale": "quik"}))
-    assert capsys.readouterr().err.startswith("fedsampling: --config: scale: 'quik' is unknown")
+    assert capsys.readouterr().err.startswith("fedsampling: scale: 'quik' is unknown")
 
 
 @pytest.mark.parametrize(

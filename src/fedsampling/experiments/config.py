@@ -6,8 +6,6 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -347,29 +345,3 @@ def _unusable_store(store: str) -> str:
     absolute = Path(store).absolute()
     existing = next(path for path in (absolute, *absolute.parents) if os.path.lexists(path))
     return "" if existing.is_dir() else f"'{existing}' is a file; must be a folder"
-
-
-def with_origins(lines: Iterable[str], *files: Path, **options: Mapping[str, Any]) -> list[str]:
-    """Prefix each error line about a configuration key with the file or option that sets the key.
-
-    Later files override earlier ones, and options override files.
-    """
-    origins: dict[str, Any] = {}
-    for file in files:
-        origins[str(file)] = {}
-        with suppress(InputError):
-            origins[str(file)] = read_yaml(file)
-    origins |= {f"--{option}": content for option, content in options.items()}
-
-    def matching_keys(content: Any, path: list[str]) -> int:
-        if not path or not isinstance(content, Mapping) or path[0] not in content:
-            return 0
-        return 1 + matching_keys(content[path[0]], path[1:])
-
-    prefixed = []
-    for line in lines:
-        path = line.partition(": ")[0].split(".")
-        origin = max(reversed(origins), key=lambda name: matching_keys(origins[name], path))
-        is_key = path[0] in Config.model_fields or matching_keys(origins[origin], path)
-        prefixed.append(f"{origin}: {line}" if is_key else line)
-    return prefixed
