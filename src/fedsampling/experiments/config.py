@@ -41,23 +41,6 @@ MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of common file systems
 SITE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.,:+-]{0,99}$"
 
 
-def _name(name: str) -> str:
-    if not re.fullmatch(NAME, name):
-        raise ValueError(
-            f"{short(name)} is invalid; must be 1 to 100 letters, digits, '-', '_' or '.', and "
-            "begin with a letter or digit"
-        )
-    return name
-
-
-def _site_name(name: str) -> str:
-    if not re.fullmatch(SITE_NAME, name):
-        raise ValueError(
-            f"{short(name)} is invalid; must consist of letters, digits and _ . , : + -"
-        )
-    return name
-
-
 def _path(path: str) -> str:
     encoded = os.fsencode(path)
     if b"\0" in encoded:
@@ -72,10 +55,8 @@ def _path(path: str) -> str:
     return path
 
 
-Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": NAME})]
-SiteName = Annotated[
-    str, AfterValidator(_site_name), Field(json_schema_extra={"pattern": SITE_NAME})
-]
+Name = Annotated[str, Field(pattern=NAME)]
+SiteName = Annotated[str, Field(pattern=SITE_NAME)]
 PathText = Annotated[str, AfterValidator(_path)]
 
 
