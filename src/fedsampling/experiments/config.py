@@ -5,10 +5,8 @@
 """
 
 import os
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -95,13 +93,6 @@ class Cluster(Strict):
         ge=0,
         description="Seconds before its time limit at which a job saves a checkpoint and stops.",
     )
-
-    @field_validator("gpu_model", "gpu_partition")
-    @classmethod
-    def _only_with_a_gpu(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None and info.data.get("gpu") == "none":
-            raise ValueError("no effect with gpu: none; set gpu to gpu or gres, or remove it")
-        return value
 
 
 class Config(Strict):
@@ -287,8 +278,11 @@ def parse(content: dict[str, Any]) -> Config:
         for name in config.reuse
         if not os.path.isdir(name)
     ]
-    if config.mirror and (wrong := _unusable_mirror(config.mirror)):
-        problems.append(f"{mirror}: '{config.mirror}' {wrong}")
+    if config.mirror and not (is_url(config.mirror) or os.path.isdir(folder(config.mirror))):
+        problems.append(
+            f"{mirror}: '{config.mirror}' is not a folder; must be the folder or URL of the "
+            "official files"
+        )
     if config.store and (wrong := _unusable_store(config.store)):
         problems.append(f"store: {wrong}")
     if config.data == "embedded" and config.scale in ("reduced", "paper"):
@@ -306,23 +300,8 @@ def parse(content: dict[str, Any]) -> Config:
     return config
 
 
-def _unusable_mirror(mirror: str) -> str:
-    """Return the reason why a mirror cannot be used; empty if it can."""
-    if not is_url(mirror):
-        fix = "must be the folder or URL of the official files"
-        return "" if os.path.isdir(folder(mirror)) else f"is not a folder; {fix}"
-    try:
-        host = urlsplit(mirror).hostname
-    except ValueError:
-        host = None
-    return "" if host else "has no host; must be a URL such as https://example.org/data"
-
-
 def _unusable_store(store: str) -> str:
     """Return the reason why a folder, existing or not, cannot store runs; empty if it can."""
-    if symbol := re.match(r"~|.*?(\$\w+|\$\{)", store):
-        sign = symbol[1] or "~"
-        return f"{short(store)}: '{sign}' is not expanded; write the folder's full path"
-    absolute = Path(store).absolute()
+    absolute = Path(os.path.expanduser(store)).absolute()
     existing = next(path for path in (absolute, *absolute.parents) if os.path.lexists(path))
     return "" if existing.is_dir() else f"'{existing}' is a file; must be a folder"
