@@ -31,9 +31,9 @@ def check_address_space() -> None:
         )
 
 
-def lacking(size: float, limit: float | None = None) -> str:
-    """Return an error line if a run that needs `size` bytes exceeds the limit, else ""."""
-    limit = available() if limit is None else limit
+def lacking(size: float) -> str:
+    """Return an error line if a run that needs `size` bytes exceeds the memory, else ""."""
+    limit = available()
     if size <= limit:
         return ""
     return f"memory: at least {size / 1e9:,.0f} GB needed, {limit / 1e9:,.0f} GB available; {FIX}"

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
-from fedsampling.base import memory
 from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.records import (
     Positive,
@@ -24,7 +23,6 @@ from fedsampling.base.records import (
 )
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import NO_PAPERS, Paper, check_names, load_kinds, load_paper
-from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 from fedsampling.samplers.interface.in_settings import expand_star
 
@@ -239,7 +237,6 @@ def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
     for case, sampler in _pairs(paper, name, experiment, config):
         with gathering(problems):  # every run is checked before the first one starts
             simulations[case, sampler] = run_settings(experiment, case, sampler, prefix)
-    problems += _obstacles(experiment, simulations, config, prefix)
     if problems:
         raise InputError(*dict.fromkeys(problems))
     return Resolved(experiment, simulations)
@@ -317,28 +314,6 @@ def _written_key(line: str, experiment: Experiment, case: str, sampler: str) -> 
         fields = {*Simulation.member(experiment.kind).model_fields, *Experiment.model_fields}
         return f"{key}: unknown key; {nearest(key, fields - {'sampler', 'settings'})}"
     return line
-
-
-def _obstacles(
-    experiment: Experiment,
-    simulations: Mapping[tuple[str, str], Simulation],
-    config: Config,
-    prefix: str,
-) -> list[str]:
-    """Return a line for each setting with which a job exceeds the available memory or time."""
-    block = min(experiment.seed_block, len(experiment.seeds))
-    networks = {key: run for key, run in simulations.items() if isinstance(run, Network)}
-    required = max((run.least_bytes(block) for run in networks.values()), default=0.0)
-    available = max(memory.available(), 1e6 * config.cluster.max_mem_mb)
-    if line := memory.lacking(required, available):
-        return [f"{prefix}: {line}"]
-    # Jobs can stop between rounds only, so one selection must fit into the time limit.
-    seconds = 60 * config.cluster.max_runtime
-    return [
-        f"{prefix}.samplers.{sampler}.{line}"
-        for (_, sampler), run in networks.items()
-        if (line := run.obstacle(block, available, seconds))
-    ]
 
 
 def scale_of(paper: Paper, name: str, config: Config) -> str:

@@ -348,8 +348,9 @@ def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
     from fedsampling.learning.models.network import operations, step_bytes
 
     network = batch.model.build(batch.sample, batch.classes)
-    count = operations(network, batch.sample, batch.size)
-    bytes_ = step_bytes(network, batch.sample, batch.size)
+    with memory.in_a_line():
+        count = operations(network, batch.sample, batch.size)
+        bytes_ = step_bytes(network, batch.sample, batch.size)
     return network.dimension, bytes_, count.forward, count.step
 
 

@@ -129,9 +129,9 @@ def selection_seconds(scheme: Scheme, n: int, d: int, runs: int = 1) -> float:
 def obstacle(scheme: Scheme, n: int, d: int, runs: int, memory: float, seconds: float) -> str:
     """Explain in one line why a sampler cannot select from n clients; empty if it can.
 
-    `d`: number of the model's parameters; a lower bound if the model is not built yet. `runs`:
-    number of runs stacked in a job. `memory`: available memory in bytes. `seconds`: time limit for
-    one selection.  A run can stop and resume between rounds, but not within one.
+    `d`: number of the model's parameters. `runs`: number of runs stacked in a job. `memory`:
+    available memory in bytes. `seconds`: time limit for one selection.  A run can stop and resume
+    between rounds, but not within one.
     """
     required, time = memory_bytes(scheme, n, d, runs), selection_seconds(scheme, n, d, runs)
     if required <= memory and time <= seconds:
