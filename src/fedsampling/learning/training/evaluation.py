@@ -5,7 +5,6 @@ applied.  Sums per client follow from the position of each client's first sample
 """
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -132,7 +131,8 @@ def _per_sample(
     values = np.empty((len(theta), len(x)))
     stacks = [slice(first, first + stack) for first in range(0, len(theta), stack)]
     outputs = [(runs, _outputs(learner, theta[runs], dropout)) for runs in stacks]
-    for part in _blocks(len(x), network.separate):
+    for first in range(0, len(x), BLOCK_SAMPLES):
+        part = slice(first, first + BLOCK_SAMPLES)
         inputs = learner.samples.convert(x[part].to(learner.device))
         targets = y[part].to(learner.device)
         targets = (targets.float() if targets.is_floating_point() else targets)[None]
@@ -142,17 +142,6 @@ def _per_sample(
                 measured = measure(network, z, targets.expand(len(z), *targets.shape[1:]))
             values[runs, part] = measured.cpu()
     return values
-
-
-def _blocks(samples: int, separate: bool) -> list[slice]:
-    """Split samples into blocks; without a block of one sample where a user's module may mix them.
-
-    BatchNorm without running statistics fails on a single sample.
-    """
-    begins = [*range(0, samples, BLOCK_SAMPLES)]
-    if separate and len(begins) > 1 and samples - begins[-1] == 1:
-        begins.pop()
-    return [slice(*pair) for pair in pairwise([*begins, samples])]
 
 
 def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[[Tensor], Tensor]:
