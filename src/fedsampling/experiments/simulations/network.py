@@ -208,7 +208,7 @@ class Training(Strict):
 
         def check_names(moment: Moment) -> None:
             if moment.round == 1:  # the first costs are known
-                moment.history.check_costs()
+                moment.history.check_names()
 
         def measure_all(theta: Any, _: Scheme) -> Mapping[str, Array]:
             return evaluate(learner, theta, **measured)
