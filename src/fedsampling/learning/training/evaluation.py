@@ -14,7 +14,7 @@ from torch import Tensor
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, described
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.network import Network, everything, keyed, private
+from fedsampling.learning.models.network import Network, everything, keyed
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.step import Keeper, dense_outputs, sample_losses, tensor_of
 
@@ -152,7 +152,7 @@ def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[
         return lambda x: dense_outputs(network.layers, w, x.expand(runs, *x.shape[1:]))
 
     if network.module is not None:
-        theta = private(theta)
+        theta = theta.clone()
 
     def outputs(x: Tensor) -> Tensor:
         # The masks are the same in each evaluation.
@@ -197,10 +197,10 @@ def measure(
     values = {name: np.empty(len(theta)) for name in metrics}
     for run in range(len(theta)):
         for name, metric in metrics.items():
-            model = _model(learner, private(theta[run : run + 1]))
+            model = _model(learner, theta[run : run + 1].clone())
             try:
                 with torch.no_grad(), keyed(f"metrics.{name}", theta.device):
-                    values[name][run] = float(metric(model, private(x), private(y)))
+                    values[name][run] = float(metric(model, x.clone(), y.clone()))
             except InputError:
                 raise
             except (Exception, SystemExit) as error:  # a user's function may raise anything
