@@ -32,7 +32,6 @@ from fedsampling.learning.models.network import (
     Keep,
     Network,
     Parts,
-    blamed,
     blaming,
     blank,
     equal,
@@ -162,15 +161,8 @@ class OwnModule:
         self._set(seeds is not None, x.device)
         if seeds is None or self.separate:
             return self._one_by_one(w, x, seeds, sizes)
-        version = x._version
-        try:
+        with blaming(f"model: {self.name}"):
             return torch.vmap(self._apply)(dict(w), x)
-        except (RuntimeError, ValueError, NotImplementedError) as error:
-            if x._version != version:  # the samples cannot be used again
-                raise blamed(f"model: {self.name}", error) from error
-            self._warn(error)
-            self.separate = True
-            return self._one_by_one(w, x, seeds, sizes)
 
     def verify(self) -> None:
         """Compare the module with its first trials."""
@@ -280,17 +272,14 @@ class OwnModule:
                 z = torch.vmap(self._apply)(dict(w), x)
             torch.autograd.grad(z.sum(), list(w.values()), allow_unused=True)
         except (RuntimeError, ValueError, NotImplementedError) as error:
-            self._warn(error)
+            warnings.warn(
+                f"{self.name}: torch.vmap cannot stack it ({described(error):.120}); slots are "
+                "computed one after the other",
+                stacklevel=2,
+            )
             return False
         expected = self._expected[True].outputs
         return bool(torch.allclose(z[1], expected, rtol=1e-3, atol=1e-4, equal_nan=True))
-
-    def _warn(self, error: Exception) -> None:
-        warnings.warn(
-            f"{self.name}: torch.vmap cannot stack it ({described(error):.120}); slots are "
-            "computed one after the other",
-            stacklevel=2,
-        )
 
 
 class OwnLoss:
