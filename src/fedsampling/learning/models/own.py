@@ -110,6 +110,9 @@ def file(settings: ModelFile, sample: tuple[int, ...], classes: int | None) -> N
     module = f"model_{settings.content[:16]}"  # a changed file is another module
     try:
         imported = import_file(path, module, "a torch.nn.Module")
+        for key, name in (("name", settings.name), ("loss", settings.loss)):
+            if name and not hasattr(imported, name):
+                raise InputError(f"{key}: {name!r} is not defined in {path}")
         loss = getattr(imported, settings.loss) if settings.loss else None
         return own_network(getattr(imported, settings.name), sample, classes, loss)
     except InputError as line:
