@@ -24,7 +24,7 @@ from pydantic import Field, field_validator
 
 from fedsampling.base.errors import InputError, check_known, naming, nearest
 from fedsampling.base.families import load_members
-from fedsampling.base.records import Strict, check, distinct, short
+from fedsampling.base.records import Strict, check, short
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.experiments.simulations.simulation import Simulation
 
@@ -147,7 +147,7 @@ class Reported(Strict):
 class Paper(Strict):
     """A paper: its experiments, artefacts and claims, and the numbers that it reports."""
 
-    key: str
+    key: str = Field(pattern=f"^[a-z0-9]{{1,{MAX_NAME}}}$", description="its folder's name")
     title: str
     authors: str
     year: int
@@ -187,16 +187,8 @@ class Paper(Strict):
     def reported(self, name: str) -> float:
         """Return the reported number with an id of ``reported.csv``."""
         rows = {row.id: row for row in self.reports if row.id}
-        try:
-            return rows[name].number
-        except KeyError:
-            suggestion = nearest(name, rows)
-            raise InputError(f"{self.key}/reported.csv: no id '{name}'; {suggestion}") from None
-        except ValueError:
-            value = rows[name].value
-            raise InputError(
-                f"{self.key}/reported.csv: {name}: {value!r} is invalid; must be a number"
-            ) from None
+        check_known([name], rows, f"{self.key}/reported.csv: no id '{{}}'")
+        return rows[name].number
 
 
 def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
@@ -209,7 +201,7 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         raise InputError(f"{named}: '{key}' is unknown; {nearest(key, keys)}")
     other_files = {
         "folder": papers / key,
-        "reports": _reported(papers / key / "reported.csv"),
+        "reports": _rows(papers / key / "reported.csv"),
         "chosen": _chosen(papers / key / "chosen.csv"),
     }
     content = {**read_yaml(path), **other_files}
@@ -218,11 +210,6 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         problems = _unknown_names(paper)
         if paper.key != key:
             problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")
-        if not re.fullmatch(f"[a-z0-9]{{1,{MAX_NAME}}}", key):
-            problems.append(
-                f"key: {short(key)} is invalid; the folder's name must be at most {MAX_NAME} "
-                "lower-case letters or digits"
-            )
         if problems:
             raise InputError(*problems)
         return paper
@@ -276,16 +263,6 @@ def _unknown_names(paper: Paper) -> list[str]:
     return lines
 
 
-def _reported(path: Path) -> list[dict[str, str]]:
-    """Read the rows of a ``reported.csv``; the file is optional."""
-    rows = _rows(path)
-    try:
-        distinct([row["id"] for row in rows if row.get("id")])
-    except ValueError as error:
-        raise InputError(f"papers/{path.parent.name}/reported.csv: id {error}") from None
-    return rows
-
-
 def _chosen(path: Path) -> dict[str, dict[str, str]]:
     """Read the chosen case by experiment and sampler from a ``chosen.csv``, which is optional."""
     cases: dict[str, dict[str, str]] = {}
@@ -305,11 +282,8 @@ def _rows(path: Path, *columns: str) -> list[dict[str, str]]:
             rows = list(csv.DictReader(file, restkey="", strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{name}: cannot be read ({error}); save it as CSV in UTF-8") from None
-    for number, row in enumerate(rows, 2):
-        if "" in row:
-            raise InputError(f"{name}: line {number} has more cells than columns; quote commas")
-        if missing := [column for column in columns if column not in row]:
-            raise InputError(f"{name}: no column '{missing[0]}'; add it")
+    if rows and (missing := [column for column in columns if column not in rows[0]]):
+        raise InputError(f"{name}: no column '{missing[0]}'; add it")
     return rows
 
 
