@@ -293,7 +293,7 @@ def _rows(path: Path, *columns: str) -> list[dict[str, str]]:
 # - An experiment with the key ``tuning`` has a twin ``tuning_<name>``: the same experiment with the
 #   keys of ``tuning`` replaced.  The twin's title is appended to the experiment's title.
 # - In lists of experiments, ``bench_*`` stands for all experiments with such names, in the order of
-#   the file, and ``"!*away*"`` leaves out experiments with such names.
+#   the file.
 
 
 FACTOR = re.compile(r"(\d+|\d*\.\d+)x")
@@ -319,19 +319,7 @@ def write_out(experiments: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, 
 
 def matching(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
     """Replace each pattern in a list by the names that match it; one without match stays."""
-    left_out = {
-        name
-        for pattern in patterns
-        if pattern.startswith("!")
-        for name in fnmatch.filter(names, pattern[1:])
-    }
-    return [
-        name
-        for pattern in patterns
-        if not pattern.startswith("!")
-        for name in fnmatch.filter(names, pattern) or [pattern]
-        if name not in left_out
-    ]
+    return [name for pattern in patterns for name in fnmatch.filter(names, pattern) or [pattern]]
 
 
 def _multiplied(changes: Any, base: Any, place: str) -> Any:
