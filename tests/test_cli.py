@@ -128,7 +128,7 @@ class TestBadInput:
         [
             (["run", "rizk"], "paper: 'rizk' is not in the configuration; known: "),
             (["run", FEDAVG.replace("avg", "av")], f"; did you mean '{FEDAVG}'?"),
-            (["summarise", PAPER, "figure1"], "experiment: 'figure1': is a figure; use its exper"),
+            (["summarise", PAPER, "figure1"], "experiment: 'figure1': no such experiment; "),
             (["render", PAPER, "figur1"], "artefact: 'figur1' is unknown; did you mean 'figure1'?"),
             (["render", "rizk2022", "figure1"], "paper: 'rizk2022' is unknown; did you mean 'riz"),
         ],

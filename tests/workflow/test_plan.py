@@ -96,11 +96,6 @@ class TestOneExperiment:
             plan(papers=None, experiments=experiments)
         assert caught.value.lines == (line,)
 
-    def test_an_override_of_another_experiment_is_refused(self):
-        overrides = {RIZK: {"few": {"rounds": 3}}}
-        with pytest.raises(InputError, match="not among the selected experiments"):
-            plan(papers=None, experiments=[f"{RIZK}/classification"], overrides=overrides)
-
     def test_a_target_becomes_a_setting(self):
         config = {}
         named = select_experiments([RIZK, f"{RIZK}/few", "results/report"], config)
