@@ -56,14 +56,12 @@ def test_published_delays_are_drawn_and_compared_where_they_are_known(summaries)
     assert "published, comp.txt: 50 %" in artefact.figure.axes[2].get_legend_handles_labels()[1]
 
 
-def test_sensitivity_has_a_row_for_each_case_and_names_the_strongest(summaries):
-    artefact = figures_network.figure1_sensitivity(summaries, PAPER)
-    table = artefact.data.set_index("parameter")
+def test_sensitivity_has_a_row_for_each_case(summaries):
+    table = figures_network.figure1_sensitivity(summaries, PAPER).data.set_index("parameter")
     values = {"base": "", "gain": "20", "log_sd": "1", "cap": "2000"}
     assert dict(table["value"]) == values | {"bandwidth": "5000000.0", "shared": "false"}
     assert table.loc["gain", "share"] > table.loc["base", "share"] > table.loc["log_sd", "share"]
     assert (table["low"] <= table["share"]).all()
-    assert "antenna gain 20 dB" in artefact.notes[0]
 
 
 def test_every_point_has_its_numbers_and_its_proof(summaries):
