@@ -109,9 +109,8 @@ def summaries():
 def test_a_setting_of_all_schemes_has_its_own_random_selection(summaries):
     table = figures_sensitivity.varied(summaries, PAPER)
     over_random = table.set_index(["delays", "setting", "scheme"])["over_random"]
-    assert over_random["nycmesh", "learning rate 0.002", "sampling"] == pytest.approx(6 / 4)
-    stages = "FLANP: 5 first clients, stages end at 0.1 of the start"
-    assert over_random["synthetic", stages, "flanp"] == pytest.approx(8 / 10)
+    assert over_random["nycmesh", "step-0.002", "sampling"] == pytest.approx(6 / 4)
+    assert over_random["synthetic", "flanp-first-5-0.1", "flanp"] == pytest.approx(8 / 10)
     assert over_random["synthetic", "the paper", "flanp"] == pytest.approx(3.5 / 0.714)
 
 
@@ -119,8 +118,7 @@ def test_orderings_are_counted(summaries):
     table = figures_sensitivity.varied(summaries, PAPER)
     orders = figures_sensitivity.orderings(table[table["delays"] == "synthetic"])
     assert orders["DelayHetSubmodular faster than random in 0 of 1 settings"] == ""
-    exception = "not 5 first clients, stages end at 0.1 of the start"
-    assert orders["FLANP slower than random in 1 of 2 settings"] == exception
+    assert orders["FLANP slower than random in 1 of 2 settings"] == "not flanp-first-5-0.1"
     assert [*orders][-1] == "a proposed sampler is fastest in 3 of 3"
 
 
