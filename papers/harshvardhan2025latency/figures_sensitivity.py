@@ -1,7 +1,7 @@
 """How the order of samplers on Quadratic depends on settings that the paper does not state.
 
 Every setting of Quadratic's rows in Tables 1 and 2 that the paper does not state is varied, one at
-a time; :func:`orderings` counts the settings in which each ordering of the paper holds.
+a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,6 @@ from fedsampling.report.drawing.style import BLACK, legend_below, panels
 from .runtimes import (
     DELAYS,
     LINES,
-    PROPOSED,
     SEVEN,
     TABLES,
     in_seconds,
@@ -45,15 +44,7 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             chosen = rows[(rows["scheme"] == "random") & (rows["setting"] == BASE)]["seconds"]
             panel.set_title(f"{DELAYS[delays]} (random: {in_seconds(float(chosen.iloc[0]))})")
         legend_below(figure, axes, 4)
-    orders = {delays: orderings(table[table["delays"] == delays]) for delays in columns}
-    notes = [f"{DELAYS[delays]}: {'; '.join(orders[delays])}." for delays in columns]
-    notes += [
-        f"{DELAYS[delays]}, {sentence}. Settings: {exceptions}."
-        for delays in columns
-        for sentence, exceptions in orders[delays].items()
-        if exceptions
-    ]
-    notes.append(
+    note = (
         "Circles at the right edge: some run did not reach the target. If a setting concerns one "
         "sampler, only that sampler is shown; the others, and random selection, are unchanged."
     )
@@ -61,7 +52,7 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         table,
         figure,
         alt="Runtime over random selection's by sampler, one row for each varied setting.",
-        notes=tuple(notes),
+        notes=(note,),
     )
 
 
@@ -69,10 +60,9 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
     """Tabulate mean runtimes of all settings.
 
     Returns columns ``delays``; ``setting``: "the paper", "as chosen", or the label of the setting
-    that differs;
-    ``scheme``; ``seconds`` to the target as the paper counts them, infinite if a run misses it;
-    ``over_random``: divided by random selection's seconds in the same setting, or in the chosen
-    setting if only one sampler's setting differs.
+    that differs; ``scheme``; ``seconds`` to the target as the paper counts them, infinite if a run
+    misses it; ``over_random``: divided by random selection's seconds in the same setting, or in the
+    chosen setting if only one sampler's setting differs.
     """
     goal = target(paper, "quadratic")
     chosen, shared, variants_of_one = (
@@ -116,38 +106,6 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
 def _over(seconds: float, random: float) -> float:
     """Divide by random selection's seconds: 0 if only these are infinite, NaN if both are."""
     return seconds / random if np.isfinite([seconds, random]).any() else np.nan
-
-
-def orderings(table: pd.DataFrame) -> dict[str, str]:
-    """Count the settings in which each ordering of the paper holds.
-
-    `table`: one delay's rows of :func:`varied`. Returns for each sampler: whether it is faster or
-    slower than random selection in the paper, and in how many settings, with the settings that are
-    fewer, as ``not …`` or ``only …``; the last is on the fastest sampler.
-    """
-    wide = table.pivot(index="setting", columns="scheme", values="over_random")
-    base, varied = wide.loc[BASE], wide.drop(index=[REPORTED, BASE])
-    orders = {}
-    for name in [scheme for scheme in SEVEN if scheme != "random" and scheme in base.index]:
-        is_faster = bool(wide[name][REPORTED] < 1)
-        ours = varied[name].dropna()
-        if ours.empty:
-            continue
-        holds = (ours < 1) == is_faster
-        side = "faster" if is_faster else "slower"
-        sentence = (
-            f"{LINES[name].label} {side} than random in {holds.sum()} of {len(ours)} settings"
-        )
-        exceptions = ""
-        if 0 < holds.sum() < len(ours):
-            word, fewer = ("not", ~holds) if holds.mean() >= 0.5 else ("only", holds)
-            exceptions = f"{word} {'; '.join(ours.index[fewer])}"
-        orders[sentence] = exceptions
-    filled = varied[[name for name in SEVEN if name in varied.columns]]
-    filled = filled.fillna(base).replace(np.inf, np.nan).dropna(how="all")
-    fastest = filled.idxmin(axis=1)
-    proposed = int(fastest.isin(PROPOSED).sum())
-    return {**orders, f"a proposed sampler is fastest in {proposed} of {len(fastest)}": ""}
 
 
 def _draw(axes: Axes, table: pd.DataFrame, names: Sequence[str]) -> None:
