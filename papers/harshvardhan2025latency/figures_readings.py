@@ -1,7 +1,6 @@
 """Tables of Harshvardhan et al. 2025 by settings that the paper does not state.
 
-FLANP's stages on Quadratic, DelayHetSampling's readings on images, and the size of the model that
-clients send.
+DelayHetSampling's readings on images, and the size of the model that clients send.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,12 +33,9 @@ from .runtimes import (
     DELAYS,
     PROPOSED,
     bound_in_words,
-    by_problem,
     iterations,
     main_reading,
-    mean_runtimes,
     nan_if_infinite,
-    readings,
     record,
     row_summary,
     runtimes,
@@ -48,35 +44,6 @@ from .runtimes import (
 
 CLIENTS = 10  # that train in a round
 POPULATIONS = 1_000  # draws of clients for the mean largest delay
-
-
-def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate c1 and c10 (Quadratic in Tables 1 and 2) by FLANP's rule for stages."""
-    chosen, variants = summaries["quadratic_problems"], summaries["quadratic_problems_flanp"]
-    samplers = variants.settings["samplers"] | chosen.settings["samplers"]
-    draws, others = (by_problem(runs, target(paper, "quadratic")) for runs in (chosen, variants))
-    rows, data = [], []
-    for (label, _), table in readings(draws, others).items():
-        rule = _flanp_in_words(samplers[label])
-        cells = dict(rule)
-        for claim, case in (("c1", "synthetic"), ("c10", "nycmesh")):
-            judged = _judged(table, claim, case, paper)
-            cells |= _cells_of(judged, claim, case)
-            if judged:
-                data.append({**rule, "delays": DELAYS[case], **judged})
-        rows.append(cells)
-    seconds = {case: mean_runtimes(draws, case).get("random", np.nan) for case in DELAYS}
-    texts = [
-        f"{show(seconds[case])} s ({DELAYS[case]})" for case in DELAYS if np.isfinite(seconds[case])
-    ]
-    notes = (
-        f"First row: our choice. Random selection takes {' and '.join(texts)} on average over "
-        f"{draws['seed'].nunique()} draws of the problem. The paper's FLANP takes 3,500 s and "
-        "76,562 s.",
-        "Two clients have 200 samples for 500 coefficients, ten clients have 1,000: the size of "
-        "the first stage matters most, then its length.",
-    )
-    return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=notes)
 
 
 def image_readings(summaries: Summaries, paper: Paper) -> Artefact:
@@ -190,40 +157,6 @@ def _trained_bytes(summary: Summary, case: str) -> float:
     sent = summary.select(metric=["model_bits", "reports"], case=case, since=0)
     totals = sent.groupby("metric")["value"].sum()
     return float(totals["model_bits"] / totals["reports"] / 8)
-
-
-def _judged(table: pd.DataFrame, claim: str, case: str, paper: Paper) -> dict[str, Any]:
-    """Return FLANP's runtime over the draws of Quadratic, and the verdict of a claim."""
-    table = table[table["case"] == case]
-    runs = table[table["sampler"] == "flanp"]
-    if runs.empty:
-        return {}
-    return {
-        "seconds": nan_if_infinite(float(runs["counted"].mean())),
-        "reached": int(np.isfinite(runs["counted"]).sum()),
-        "runs": len(runs),
-        "verdict": claims.reading_finding(table, paper.claims[claim], paper).verdict,
-    }
-
-
-def _cells_of(judged: Mapping[str, Any], claim: str, case: str) -> dict[str, str]:
-    column = f"{DELAYS[case]} (s)"
-    if not judged:
-        return {column: "–", claim: "–"}
-    reached = f"reached in {judged['reached']} of {judged['runs']}"
-    seconds = judged["seconds"]
-    return {column: show(seconds) if np.isfinite(seconds) else reached, claim: judged["verdict"]}
-
-
-def _flanp_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Describe FLANP's stages."""
-    if settings.get("stop") == "statistical":
-        end = f"at {settings['constant']:g}/(n s)"
-    elif settings.get("stop") == "rounds":
-        end = f"after {plural(settings['rounds'], 'round')}"
-    else:
-        end = f"at {settings.get('accuracy', 0.1):g} of the start"
-    return {"first clients": str(settings["first"]), "a stage ends": end}
 
 
 # Choices that could change verdicts of Harshvardhan et al. 2025.

@@ -167,18 +167,6 @@ def test_runs_that_end_at_a_lower_accuracy_are_compared_there():
     assert artefact.notes[1] == "Targets of our runs, which are smaller: 0.500 times the paper's."
 
 
-def test_what_flanps_stages_decide():
-    rounds = {
-        "quadratic_problems": {"submodular": 20, "sampling": 22, "random": 30},
-        "quadratic_problems_flanp": {"flanp-first-10-0.1": 9},
-    }
-    runs = {name: draws(name, rounds[name]) for name in rounds}
-    table = by_reading.flanp_rules(runs, PAPER).table
-    assert table["c1"].tolist() == ["reproduced", "contradicted"]
-    assert table["a stage ends"].tolist() == ["at 0.0005/(n s)", "at 0.1 of the start"]
-    assert table["c10"].tolist() == ["–", "–"]
-
-
 def test_each_row_of_images_is_judged_with_each_reading_of_delayhetsampling():
     variants = {"sampling-start": 99, "sampling-start-100": 4}
     runs = made(
