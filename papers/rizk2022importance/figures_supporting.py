@@ -1,7 +1,7 @@
 """Supporting figures of rizk2022importance: sensitivity, probabilities, inclusion, gradients."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ from fedsampling.report.drawing.artefacts import (
     Alternative,
     Artefact,
     Summaries,
-    counted,
     instead,
     tabulate,
     with_margin,
@@ -281,18 +280,15 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     """Judge the claims under the choices most likely to change their verdicts."""
     names = ("c1", "c2", "c3", "c4", "c5")
     judged = {name: getattr(claims, name)(summaries, paper.claims[name], paper) for name in names}
-    return tabulate(judged, _alternatives(judged, summaries, paper))
+    return tabulate(judged, _alternatives(summaries, paper))
 
 
-def _alternatives(
-    judged: Mapping[str, Finding], summaries: Summaries, paper: Paper
-) -> Iterator[Alternative]:
-    """Vary FedAvg's step, iterations, baselines, populations, training samples and margins."""
+def _alternatives(summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
+    """Vary FedAvg's step, iterations, cells of c3, training samples and margins."""
     specs = paper.claims
     early, longer, late = (
         int(summaries[name].setting("rounds")) for name in ("regression", "longer", "steady")
     )
-    yield counted("c1", "all populations that were tried", judged["c1"].readings)
     fedavg, true = ((summaries["steady"], name, "base") for name in ("fedavg", TRUE))
     yield instead(
         "c1",
@@ -311,12 +307,8 @@ def _alternatives(
         "the chosen population alone": cells["experiment"] == "regression",
     }.items():
         yield instead("c3", choice, claims.share_finding(cells.loc[chosen, "part"]))
-    if readings := judged["c4"].readings:
-        yield counted("c4", "the chosen population and others with about the paper's gap", readings)
     alone = {name: runs for name, runs in summaries.items() if name != claims.FEW_STEADY}
     yield _wider("c4", alone, paper, " dB")
-    if not readings:
-        yield _wider("c4", alone, paper, " dB", 2 * WIDER)
     earlier = {**alone, **{name: summaries[before] for name, before in EARLIER.items()}}
     finding = claims.c4(earlier, specs["c4"], paper)
     yield _instead("c4", f"after {early:,} iterations instead of {late:,}", finding)
@@ -330,11 +322,9 @@ def _alternatives(
     yield _wider("c5", summaries, paper, " (percentage points)")
 
 
-def _wider(
-    name: str, summaries: Summaries, paper: Paper, unit: str, factor: float = WIDER
-) -> Alternative:
+def _wider(name: str, summaries: Summaries, paper: Paper, unit: str) -> Alternative:
     """Judge a claim with a wider margin."""
-    margin = factor * paper.claims[name].margin
+    margin = WIDER * paper.claims[name].margin
     return _instead(name, *with_margin(name, margin, summaries, paper, unit))
 
 
