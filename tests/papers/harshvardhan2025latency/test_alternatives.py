@@ -11,7 +11,6 @@ from .courses import PAPER, draws, joined, made, overheads, summary
 ROW = {"submodular": 20, "sampling": 22, "random": 30, "flanp": 9}
 MISSES = ROW | {"flanp": 99, "submodular": 99}
 STAGES = {"flanp-first-10": 12, "flanp-first-10-0.1": 11, "flanp-first-2-0.0001": 99}
-OF_MNIST = {"flanp-first-10-0.5": 40, "flanp-first-2-0.1": 9}
 IMAGES = ("dirichlet_mnist", "rotated_mnist", "dirichlet_fashion_mnist", "rotated_fashion_mnist")
 SWEEPS = {"rotation": ("degrees-30", "degrees-60"), "links": ("speed-1", "speed-10")}
 SECONDS = {
@@ -41,8 +40,6 @@ def runs():
         quadratic_variants={"synthetic": STAGES},
         quadratic_no_delays={"none": {"random": 8, "flanp": 99}},
         **{name: {"synthetic": ROW} for name in IMAGES},
-        rotated_mnist_flanp={"synthetic": OF_MNIST},
-        rotated_fashion_mnist_sampling={"synthetic": {"sampling-start": 22}},
         links_model=of_model,
         **sweeps,
     ) | {
@@ -58,20 +55,11 @@ def table(runs):
     return alternatives(runs, PAPER).data.set_index(["claim", "choice"])
 
 
-def test_every_claim_has_three_other_choices(table):
+def test_every_claim_has_other_choices(table):
     counts = table.groupby(level="claim", sort=False).size()
-    assert counts.to_dict() == dict.fromkeys(
-        ("c1", "c2", "c3", "c4", "c5", "c20", "c21", "c22", "c24"), 3
-    )
+    rows = dict.fromkeys(("c1", "c2", "c3", "c4", "c5"), 2)
+    assert counts.to_dict() == rows | {"c20": 3, "c21": 2, "c22": 2, "c24": 2}
     assert not table[["verdict", "gives"]].isna().any(axis=None)
-
-
-def test_verdicts_over_open_choices_are_counted(table):
-    both = "stages of FLANP × readings of DelayHetSampling"
-    assert table.loc[("c1", both), "ours"] == "reproduced in 2 and contradicted in 2"
-    assert table.loc[("c3", both), "gives"] == "2 verdicts"
-    assert table.loc[("c2", "other stages of FLANP"), "gives"] == "not run"
-    assert table.loc[("c5", "readings of DelayHetSampling"), "ours"] == "contradicted in 2"
 
 
 def test_another_choice_is_judged_by_the_rule(table):
@@ -86,7 +74,6 @@ def test_another_choice_is_judged_by_the_rule(table):
         "inconclusive",
         "Undecided for DelayHetSubmodular and DelayHetSampling",
     ]
-    assert table.loc[("c22", "its unstated choices"), "ours"].count(" in ") == 3
     assert table.loc[("c20", "FLANP begins with 10 clients"), "ours"].startswith("1.20 times")
 
 
