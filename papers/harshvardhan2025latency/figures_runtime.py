@@ -250,15 +250,13 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
             data += numbers
         rounds = listed_means(mean_runtimes(table, case, "rounds"), number_or_na)
         notes.append(f"{name}: rounds to the target, mean over seeds: {rounds}.")
-        notes += _missed_notes(table, name, limit, int(summary.setting("rounds", case)))
     if absent:
         notes.append(f"Not run, only the paper's values are shown: {', '.join(absent)}.")
     notes.append(
-        "N/A: some runs did not reach the target; > 1.5: runs were stopped at this time limit "
-        "before the target. Runs end at the target, at their time limit, or after all rounds. The "
-        "paper's seconds exclude warm-up rounds and candidates' losses; the row “everything” "
-        "includes them. Dash: sampler not run. In brackets: the paper's numbers, and its target if "
-        "the runs, being smaller, have another."
+        "N/A: some runs did not reach the target. Runs end at the target, at their time limit, or "
+        "after all rounds. The paper's seconds exclude warm-up rounds and candidates' losses; the "
+        "row “everything” includes them. Dash: sampler not run. In brackets: the paper's numbers, "
+        "and its target if the runs, being smaller, have another."
     )
     return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=tuple(notes))
 
@@ -276,17 +274,14 @@ def _by_sampler(
 ) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """Return a row's cells and its numbers, by sampler.
 
-    A cell has 10³ s, the smallest marked, and the paper's in brackets; if all runs that missed the
-    target ended at the time limit, it has the limit.
+    A cell has 10³ s, the smallest marked, and the paper's in brackets. `limit`: seconds at which
+    runs ended.
     """
     shortest = table.groupby("sampler")[clock].mean().min()
     cells, numbers = {}, []
     for name in LINES:
         runs = table[table["sampler"] == name]
-        missed = runs[~np.isfinite(runs["counted"])]
         text = _seconds(runs[clock] / 1e3) if len(runs) else "–"
-        if clock == "counted" and len(missed) and (missed["end"] >= limit).all():
-            text = f"> {show(limit / 1e3)}"
         if np.isfinite(shortest) and runs[clock].mean() == shortest:
             text += " *"
         if name in reported:
@@ -313,21 +308,6 @@ def _numbers(
         "cut_off": nan_if_infinite(limit),
         "paper_seconds": nan_if_infinite(theirs),
     }
-
-
-def _missed_notes(table: pd.DataFrame, data: str, limit: float, rounds: int) -> list[str]:
-    """List the samplers whose runs missed the target, by what ended the runs."""
-    missed = table[~np.isfinite(table["counted"])]
-    sentences = []
-    endings = ((True, f"at the time limit of {limit:,.0f} s"), (False, f"after {rounds} rounds"))
-    for over, ending in endings:
-        runs = missed[(missed["end"] >= limit) == over].groupby("sampler").size()
-        run_counts = listed_means(
-            {str(name): float(n) for name, n in runs.items()}, lambda n: f"{n:g}"
-        )
-        if run_counts:
-            sentences.append(f"{data}: runs that ended {ending}, before the target: {run_counts}.")
-    return sentences
 
 
 def table3c(summaries: Summaries, paper: Paper) -> Artefact:
