@@ -223,23 +223,18 @@ HEADS["approx_opt"] = "ApproxOpt"
 
 
 def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
-    """Tabulate the runtimes under one model of delays."""
-    rows, data, notes, absent = [], [], [], []
+    """Tabulate the runtimes under one model of delays, in the rows that were run."""
+    rows, data, notes = [], [], []
     for experiment, reported in printed(paper, TABLES[case]).items():
         name, goal = DATA[experiment], target(paper, experiment, summaries)
         theirs = target(paper, experiment)
         both = {"target": f"{goal:g} ({theirs:g})"} if goal != theirs else {}
-        head = {"data": name, "target": f"{goal:g}"}
         summary = row_summary(summaries, experiment, case)
         table = row_runtimes(summaries, experiment, case, goal)
         if summary is None or table.empty:
-            absent.append(name)
-            head["scale"] = "not run"
-            cells, numbers = _by_sampler({**head, "clock": "paper's"}, table, "all", reported)
-            rows.append({**head, "clock": "–", **cells})
-            data += numbers
             continue
-        head["scale"] = str(summary.provenance.get("scale", "paper"))
+        scale = str(summary.provenance.get("scale", "paper"))
+        head = {"data": name, "target": f"{goal:g}", "scale": scale}
         limit = end(summary, "seconds", case)
         for clock, label in CLOCKS.items():
             row = {**head, "clock": label}
@@ -250,8 +245,6 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
             data += numbers
         rounds = listed_means(mean_runtimes(table, case, "rounds"), number_or_na)
         notes.append(f"{name}: rounds to the target, mean over seeds: {rounds}.")
-    if absent:
-        notes.append(f"Not run, only the paper's values are shown: {', '.join(absent)}.")
     notes.append(
         "N/A: some runs did not reach the target. Runs end at the target, at their time limit, or "
         "after all rounds. The paper's seconds exclude warm-up rounds and candidates' losses; the "
@@ -270,7 +263,7 @@ def _by_sampler(
     table: pd.DataFrame,
     clock: str,
     reported: Mapping[str, Reported],
-    limit: float = np.inf,
+    limit: float,
 ) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """Return a row's cells and its numbers, by sampler.
 
