@@ -32,12 +32,12 @@ from fedsampling.samplers.flanp import Flanp
 from .runtimes import (
     CASES,
     LINES,
-    MAIN_READING,
     PROPOSED,
     SEVEN,
     PrintedRow,
     Ranking,
     at_least,
+    bound_in_words,
     by_problem,
     in_seconds,
     mean_in_seconds,
@@ -51,6 +51,7 @@ from .runtimes import (
 )
 
 SIZE = "size of its gain over random"
+UNSTATED = "The paper states neither FLANP's stages nor DelayHetSampling's bound and iterations."
 NEAR_TIE = 1.05  # times the fastest sampler's seconds in the paper
 
 
@@ -78,10 +79,9 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         finding = over_choices(
             {words[labels]: reading for labels, reading in findings.items()}, words[main]
         )
-    settings = summaries[spec.experiments[0]].settings["samplers"]["sampling"]
-    is_bounded = settings.get("bound") != "start" and main[1] != MAIN_READING
     caveats = [
-        _unstated(finding, is_bounded),
+        UNSTATED,
+        "" if len(findings) > 1 else f"We run one combination, with {_bound(summaries, spec)}.",
         _with_all_seconds(combinations[main]),
         _near_tie(printed_of(spec, paper)),
     ]
@@ -152,33 +152,9 @@ def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[st
     )
 
 
-def _unstated(finding: Finding, is_bounded: bool) -> str:
-    """Name the choices that the paper leaves open, and the verdicts of those that were run.
-
-    `is_bounded`: whether DelayHetSampling's runs have B_p < 1 for every distribution.
-    """
-    verdicts = [reading.verdict for reading in finding.readings]
-    if not verdicts:
-        bound = (
-            "B_p < 1 for every distribution, which is stricter than Assumption 3"
-            if is_bounded
-            else "Assumption 3 alone"
-        )
-        return (
-            "The paper states neither FLANP's stages nor DelayHetSampling's bound; we run a single "
-            f"rule for the stages, and {bound}."
-        )
-    unstated = "The paper states neither FLANP's stages nor DelayHetSampling's bound and iterations"
-    if finding.verdict == DEPENDS:  # whose reason counts the verdicts
-        return f"{unstated}."
-    if len(set(verdicts)) == 1:
-        how_many = "both" if len(verdicts) == 2 else f"all {len(verdicts)}"
-        return f"{unstated}; {how_many} combinations that were run give the same verdict."
-    counts = [
-        f"{verdicts.count(word)} {word}" + (" (ours, too)" if word == finding.verdict else "")
-        for word in dict.fromkeys(verdicts)
-    ]
-    return f"{unstated}; {len(verdicts)} combinations were run: {listed(counts)}."
+def _bound(summaries: Summaries, spec: ClaimSpec) -> str:
+    """Name the bound on B in a row's DelayHetSampling."""
+    return bound_in_words(summaries[spec.experiments[0]].settings["samplers"]["sampling"])
 
 
 def _with_all_seconds(table: pd.DataFrame) -> str:
