@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.records import check
-from fedsampling.evidence.statistics import compare, listed, ratio
+from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import (
     DEPENDS,
     JOINT,
@@ -36,7 +36,6 @@ from .runtimes import (
     SEVEN,
     PrintedRow,
     Ranking,
-    at_least,
     bound_in_words,
     by_problem,
     in_seconds,
@@ -97,8 +96,7 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         )
     if open_because:
         finding = replace(finding, verdict="inconclusive", reason=open_because)
-    parts = {**finding.parts, **_gains_of_proposed(combinations[main], spec, paper)}
-    return replace(finding, caveat=" ".join(filter(None, caveats)), parts=parts)
+    return replace(finding, caveat=" ".join(filter(None, caveats)))
 
 
 def _unvaried(
@@ -119,22 +117,6 @@ def _unvaried(
         ):
             names.append(LINES[name].label)
     return names
-
-
-def _gains_of_proposed(table: pd.DataFrame, spec: ClaimSpec, paper: Paper) -> dict[str, Part]:
-    """Judge each proposed sampler's gain over random selection; the claim does not need it."""
-    theirs = printed_of(spec, paper).numbers
-    seconds = at_least(table)
-    parts: dict[str, Part] = {}
-    for name in PROPOSED:
-        runs = table.loc[table["sampler"] == name, "counted"]
-        if runs.empty or not np.isfinite(runs).all() or "random" not in seconds:
-            continue
-        gain = compare(seconds["random"], seconds[name], ratio).value
-        paper_gain = theirs["random"] / theirs[name]
-        words = f"{LINES[name].label}'s gain {gain:.3g} (paper {paper_gain:.3g}; not counted)"
-        parts[words] = stated(paper_gain / spec.margin <= gain <= paper_gain * spec.margin)
-    return parts
 
 
 def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[str, Any]]) -> str:
