@@ -51,7 +51,6 @@ from .runtimes import (
 
 SIZE = "size of its gain over random"
 UNSTATED = "The paper states neither FLANP's stages nor DelayHetSampling's bound and iterations."
-NEAR_TIE = 1.05  # times the fastest sampler's seconds in the paper
 
 
 def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
@@ -82,7 +81,6 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         UNSTATED,
         "" if len(findings) > 1 else f"We run one combination, with {_bound(summaries, spec)}.",
         _with_all_seconds(combinations[main]),
-        _near_tie(printed_of(spec, paper)),
     ]
     open_because = ""
     if spec.open_choices and any(name in paper.left_out for name in _variants(spec)):
@@ -149,18 +147,6 @@ def _with_all_seconds(table: pd.DataFrame) -> str:
         f"If warm-up rounds and candidates' losses count, random takes "
         f"{in_seconds(seconds['random'])}, and {LINES[first].label}, the fastest of the others, "
         f"{in_seconds(seconds[first])}."
-    )
-
-
-def _near_tie(theirs: PrintedRow) -> str:
-    """State if the paper's table hardly separates its fastest sampler from the next."""
-    rivals = [name for name in theirs.numbers if name not in {*PROPOSED, theirs.fastest}]
-    rival = min(rivals, key=theirs.over_fastest)
-    if theirs.over_fastest(rival) > NEAR_TIE:
-        return ""
-    return (
-        f"In the paper, too, {LINES[rival].label} takes only {theirs.over_fastest(rival):.3g} "
-        f"times the seconds of {LINES[theirs.fastest].label}."
     )
 
 
