@@ -38,7 +38,6 @@ from .runtimes import (
     Ranking,
     bound_in_words,
     by_problem,
-    in_seconds,
     mean_in_seconds,
     printed_row,
     ranking,
@@ -69,7 +68,11 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     }
     main = next(iter(findings))
     finding = findings[main]
-    if len(findings) > 1:
+    caveat = UNSTATED
+    if len(findings) == 1:
+        settings = summaries[spec.experiments[0]].settings["samplers"]["sampling"]
+        caveat += f" We run one combination, with {bound_in_words(settings)}."
+    else:
         samplers: dict[str, Mapping[str, Any]] = {}
         for name in _row_experiments(summaries, spec):
             samplers |= summaries[name].settings["samplers"]
@@ -77,11 +80,6 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         finding = over_choices(
             {words[labels]: reading for labels, reading in findings.items()}, words[main]
         )
-    caveats = [
-        UNSTATED,
-        "" if len(findings) > 1 else f"We run one combination, with {_bound(summaries, spec)}.",
-        _with_all_seconds(combinations[main]),
-    ]
     open_because = ""
     if spec.open_choices and any(name in paper.left_out for name in _variants(spec)):
         open_because = "The runs of its open choices are not finished."
@@ -94,7 +92,11 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         )
     if open_because:
         finding = replace(finding, verdict="inconclusive", reason=open_because)
-    return replace(finding, caveat=" ".join(filter(None, caveats)))
+    clocks = (
+        "The seconds leave out warm-up rounds and candidates' losses; "
+        f"`{spec.artefact}` has both clocks."
+    )
+    return replace(finding, caveat=f"{caveat} {clocks}")
 
 
 def _unvaried(
@@ -129,24 +131,6 @@ def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[st
     return (
         f"FLANP: {stages.first} clients first; {rule}, "
         f"DelayHetSampling: {reading_in_words(sampling)}"
-    )
-
-
-def _bound(summaries: Summaries, spec: ClaimSpec) -> str:
-    """Name the bound on B in a row's DelayHetSampling."""
-    return bound_in_words(summaries[spec.experiments[0]].settings["samplers"]["sampling"])
-
-
-def _with_all_seconds(table: pd.DataFrame) -> str:
-    """Name the fastest sampler on the clock that counts everything."""
-    seconds = table.groupby("sampler")["all"].mean().reindex(SEVEN).dropna()
-    if not np.isfinite(seconds.get("random", np.inf)):
-        return ""
-    first = str(seconds.drop("random").idxmin())
-    return (
-        f"If warm-up rounds and candidates' losses count, random takes "
-        f"{in_seconds(seconds['random'])}, and {LINES[first].label}, the fastest of the others, "
-        f"{in_seconds(seconds[first])}."
     )
 
 
