@@ -359,11 +359,6 @@ def test_the_small_tables_stand_beside_the_papers():
     assert last[["Sampling", "Submodular"]].tolist() == ["50.0 ± 0 (3,246)", "– (3,373)"]
 
 
-def test_runs_that_miss_the_target_are_noted_beside_table3d():
-    runs = {"quadratic_clients": by_clients(7, 99, 12, 20)}
-    assert "3 runs with 10 clients" in tables.table3d(runs, PAPER).notes[1]
-
-
 def test_seeds_are_averaged_at_equal_times():
     """One takes 10 s a round and one 20 s: at 75 s one has had seven rounds, the other three."""
     name = "dirichlet_fashion_mnist_nycmesh"
