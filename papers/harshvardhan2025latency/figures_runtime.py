@@ -174,7 +174,6 @@ def _accuracies(axes: Axes, track: pd.DataFrame, goal: float) -> None:
     Rounds take different times in different seeds.  At each time a seed has the accuracy of its
     last finished round; the curve ends when the first seed has no rounds left.
     """
-    ends = track.groupby("sampler")["counted"].max()
     for name, line in LINES.items():
         runs = track[track["sampler"] == name]
         if runs.empty:
@@ -186,9 +185,8 @@ def _accuracies(axes: Axes, track: pd.DataFrame, goal: float) -> None:
         low, high = by_seed.min(axis=1), by_seed.max(axis=1)
         band(axes, x, low, high, line.label, line.colour, step="post")
     axes.axhline(goal, color=BLACK, linestyle=":", lw=1.0)
-    if len(ends) and ends.max() > 20 * ends.min():
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
 
 
 def _draw_printed(axes: Axes, paper: Paper, experiment: str, case: str, goal: float) -> None:
