@@ -41,7 +41,6 @@ from .runtimes import (
     main_reading,
     mean_runtimes,
     nan_if_infinite,
-    number_or_na,
     printed,
     row_runtimes,
     row_summary,
@@ -79,8 +78,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
             panel.set(yscale="log", title=title)
             panel.set_xlabel("runtime (rounds of 1 s)" if no_delays else "runtime (10³ s)")
             means = mean_runtimes(runtimes(summary, goal), case)
-            reached = listed_means(means, partial(in_seconds, missing="not in every run"))
-            notes.append(f"{title}: {goal:g} after {reached}.")
+            notes.append(f"{title}: {goal:g} after {listed_means(means, in_seconds)}.")
         axes[0].set_ylabel("normalised test loss")
         axes[0].set_ylim(bottom=goal / BELOW_GOAL)
         notes.append(f"Losses below {show(goal / BELOW_GOAL, 2)} are only in the CSV.")
@@ -89,7 +87,11 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         pd.concat(tables, ignore_index=True),
         figure,
         alt="Normalised test loss falling with runtime, by sampler, in three situations.",
-        notes=(*notes, f"Runtimes to {goal:g} are means over seeds, counted as in the paper."),
+        notes=(
+            *notes,
+            f"Runtimes to {goal:g} are means over seeds, counted as in the paper; N/A: some run "
+            "misses it.",
+        ),
     )
 
 
@@ -225,7 +227,7 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
             )
             rows.append(row | both | cells)
             data += numbers
-        rounds = listed_means(mean_runtimes(table, case, "rounds"), number_or_na)
+        rounds = listed_means(mean_runtimes(table, case, "rounds"), show)
         notes.append(f"{name}: rounds to the target, mean over seeds: {rounds}.")
     notes.append(
         "N/A: some runs did not reach the target. Runs end at the target, at their time limit, or "
@@ -327,7 +329,7 @@ def _by_value(
             cells[HEADS[scheme]] = f"{text} ({in_paper})"
             data.append({name: value, **_numbers(scheme, runs, "counted", theirs.number)})
         rows.append(cells)
-        notes.append(f"{value}: {listed_means(rounds, number_or_na) or 'not run'}")
+        notes.append(f"{value}: {listed_means(rounds, show) or 'not run'}")
     return Artefact(
         pd.DataFrame(data),
         table=pd.DataFrame(rows),
