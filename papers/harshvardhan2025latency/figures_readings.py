@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from fedsampling.base.progress import plural
 from fedsampling.clients.delays import Synthetic
-from fedsampling.evidence.statistics import show, show_range
+from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding, stated, verdict
 from fedsampling.experiments.papers import Paper, judge_function
@@ -61,11 +61,11 @@ def image_readings(summaries: Summaries, paper: Paper) -> Artefact:
         for entry in _row_by_reading(name, summaries, paper)
     ]
     note = (
-        "First row of each: the main reading. Rounds with one client: smallest and largest share "
-        "over seeds."
+        "First row of each: the main reading. Least and most single: smallest and largest share, "
+        "over seeds, of the rounds in which one client trains."
     )
-    table = pd.DataFrame([_cells_of_row(entry) for entry in data])
-    return Artefact(pd.DataFrame(data), table=table, notes=(note,))
+    formats = {"seconds": 3, "sd": 2, "least_single": 2, "most_single": 2}
+    return Artefact(pd.DataFrame(data), notes=(note,), formats=formats)
 
 
 def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[dict[str, Any]]:
@@ -96,19 +96,6 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
             "claim": name,
             "verdict": claims.reading_finding(table, spec, paper).verdict,
         }
-
-
-def _cells_of_row(entry: Mapping[str, Any]) -> dict[str, str]:
-    shares = (round(100 * entry[key]) for key in ("least_single", "most_single"))
-    reached = entry["reached"] == entry["runs"]
-    return {
-        **{key: entry[key] for key in ("data", "delays", "bound", "iterations")},
-        "seconds": f"{show(entry['seconds'])} ± {show(entry['sd'], 2)}"
-        if reached
-        else f"reached in {entry['reached']} of {entry['runs']}",
-        "rounds with one client (%)": show_range(shares),
-        **{key: entry[key] for key in ("claim", "verdict")},
-    }
 
 
 def link_speeds(summaries: Summaries, paper: Paper) -> Artefact:
