@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from fedsampling.base.progress import plural
 from fedsampling.clients.delays import Synthetic
-from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding, stated, verdict
 from fedsampling.experiments.papers import Paper, judge_function
@@ -125,17 +124,9 @@ def link_speeds(summaries: Summaries, paper: Paper) -> Artefact:
                     "largest": float(np.mean(largest)),
                 }
             )
-    rows = [
-        {
-            "model sent (MB)": show(entry["model"], 2),
-            "largest speed (MB/s)": f"{entry['speed']:g}",
-            "sending (s)": f"{show(entry['least_sending'], 2)} to {show(entry['most_sending'], 2)}",
-            f"largest delay of {CLIENTS} clients (s)": show(entry["largest"]),
-        }
-        for entry in sorted(data, key=lambda entry: (entry["model"], entry["speed"]))
-    ]
-    note = f"Largest delay: mean over {POPULATIONS:,} draws of {CLIENTS} clients."
-    return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=(note,))
+    note = f"Largest: mean over {POPULATIONS:,} draws of {CLIENTS} clients."
+    table = pd.DataFrame(data).sort_values(["model", "speed"], ignore_index=True)
+    return Artefact(table, notes=(note,), formats=dict.fromkeys(table.columns, 3))
 
 
 def _trained_bytes(summary: Summary, case: str) -> float:
