@@ -25,7 +25,6 @@ from fedsampling.report.drawing.style import (
 from .runtimes import record
 from .simulations import LEVELS, THRESHOLD
 
-KILOMETRES_PER_DEGREE = 111.195  # of latitude
 SERIES = {  # of delays: how they are drawn
     "ours": ("ours", BLUE),
     "comp.txt": ("published, comp.txt", ORANGE),
@@ -121,28 +120,13 @@ def _map(axes: Axes, nodes: pd.DataFrame, hubs: pd.DataFrame, links: pd.DataFram
     server = hubs.iloc[:1]
     axes.plot(server["lon"], server["lat"], "*", ms=13, color=VERMILION, mec=BLACK, label="server")
     axes.set(xlim=(west, east), ylim=(south, north))
-    stretch = 1 / float(np.cos(np.radians(lat.mean())))
-    axes.set_aspect(stretch)
-    span = 5 / KILOMETRES_PER_DEGREE * stretch
-    start, height = west + 0.05 * (east - west), south + 0.035 * (north - south)
-    axes.plot([start, start + span], [height, height], color=BLACK, lw=2, solid_capstyle="butt")
-    axes.text(start + span / 2, height + 0.012 * (north - south), "5 km", ha="center", fontsize=8)
+    axes.set_aspect(1 / float(np.cos(np.radians(lat.mean()))))
     axes.set_title("(a) topology")
     axes.set(xlabel=f"longitude (°); {(~inside).sum()} clients lie outside", ylabel="latitude (°)")
     axes.locator_params(nbins=4)
     axes.ticklabel_format(useOffset=False)
-    axes.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.55, -0.16),
-        ncols=4,
-        handlelength=1.0,
-        handletextpad=0.4,
-        columnspacing=0.9,
-    )
+    axes.legend(loc="upper center", bbox_to_anchor=(0.55, -0.16), ncols=2)
     bar = axes.figure.colorbar(points, ax=axes, shrink=0.85, pad=0.02)
-    ticks = [50, 100, 200, 500, 1000]
-    bar.set_ticks(ticks, labels=[str(tick) for tick in ticks])
-    bar.minorticks_off()
     bar.set_label("communication (s)")
     bar.outline.set_visible(False)
 
