@@ -44,7 +44,6 @@ def test_figure1_shows_every_round_and_marks_the_paper(summaries):
 
 def test_published_delays_are_drawn_and_compared_where_they_are_known(summaries):
     scalars = {"ks/comp.txt": 0.25, "reference_share/comp.txt": 0.5}
-    scalars |= {f"reference_quantile/comp.txt/{q:g}": 7.0 for q in (0.01, 0.1, 0.5, 0.9, 0.99)}
     published = tidy({name: (np.array([-1]), np.array([value])) for name, value in scalars.items()})
     seconds = tidy({"reference_seconds/comp.txt": (np.arange(2), np.array([50.0, 2000.0]))})
     ours = summaries["delays"]
@@ -52,7 +51,7 @@ def test_published_delays_are_drawn_and_compared_where_they_are_known(summaries)
     delays = replace(ours, rows=pd.concat([ours.rows, extra], ignore_index=True))
     artefact = figures_network.figure1({"delays": delays}, PAPER)
     assert (artefact.data["series"] == "comp.txt").sum() == 2
-    assert "distance 0.25" in artefact.notes[-1]
+    assert "distance from ours 0.25" in artefact.notes[-1]
     assert "published, comp.txt: 50 %" in artefact.figure.axes[2].get_legend_handles_labels()[1]
 
 
