@@ -13,7 +13,6 @@ from fedsampling.report.drawing.style import BLACK, legend_below, panels, printe
 from .measures import (
     BALANCED,
     CELL,
-    ESTIMATED,
     LINES,
     SCHEMES,
     STANDARD,
@@ -67,18 +66,10 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         axes[0].set_ylim(bottom=lowest - 2)
         legend_below(figure, axes, 3)
     summary, standard = summaries["steady"], summaries["steady_standard"]
-    cost = _costs(summaries["standard"]) | _costs(summaries["regression"])
-    costs = "; ".join(
-        f"{line.label} {cost[name]:,.0f}" for name, line in LINES.items() if not line.variant
-    )
     optimal = summary, TRUE, "base"
     standard_gap = gap((standard, STANDARD, "base"), optimal)
     corrected = gap((summary, "fedavg", "base"), optimal)
-    estimated = gap((summary, ESTIMATED, "base"), optimal)
-    tracked, true = (
-        summary.per_seed(name, "msd", since=steady_since(summary)) for name in (TRACKED, TRUE)
-    )
-    median = 10 * np.log10((tracked / true).median())
+    tracked = summary.per_seed(TRACKED, "msd", since=steady_since(summary))
     return Artefact(
         drawn.drop(columns=["case"]),
         figure,
@@ -94,14 +85,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
             "The peaks of the tracked curve are single repetitions: (53) sets the probability of a "
             "sample with a small gradient close to zero, and keeps it there until that sample is "
             "drawn again, at another model and with the weight 1/(N_k p_n). At steady state, one "
-            f"repetition has {tracked.max() / tracked.mean():.0f} times the mean MSD. In the "
-            f"median repetition, tracked probabilities lie {median:.1f} dB above true "
-            "probabilities.",
-            "If σ_{s,k}² in (52) is estimated from the batches, as a server must do, tracked "
-            f"probabilities lie {estimated.value:.1f} dB above true probabilities.",
-            "To first order in μ, the expected iterate obeys the same linear recursion under every "
-            "unbiased sampler: with a quadratic loss, sampling changes only the noise.",
-            f"Gradients computed per iteration, including those needed only for sampling: {costs}.",
+            f"repetition has {tracked.max() / tracked.mean():.0f} times the mean MSD.",
         ),
     )
 
@@ -225,11 +209,6 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
             "Since B_k = 1, (53) keeps the data probabilities uniform.",
         ),
     )
-
-
-def _costs(summary: Summary) -> dict[str, float]:
-    means = summary.select(metric="gradients_per_round").groupby("sampler")["value"].mean()
-    return {str(name): float(value) for name, value in means.items()}
 
 
 def _level(summary: Summary, sampler: str, metric: str) -> float:
