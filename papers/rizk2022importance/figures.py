@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from fedsampling.base.progress import plural
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
@@ -21,6 +20,7 @@ from .measures import (
     drift,
     fastest,
     gap,
+    population_in_words,
     steady,
     steady_since,
 )
@@ -131,7 +131,7 @@ def fall(summaries: Summaries, paper: Paper) -> Artefact:
     compared = fastest(summaries)
     cells = compared.drop_duplicates(CELL)
     populations = [
-        _population(summaries, experiment, case)
+        population_in_words(experiment, summaries[experiment], case).partition("; draw")[0]
         for experiment, case in zip(cells["experiment"], cells["case"], strict=True)
     ]
     cells = cells.assign(population=populations)
@@ -155,16 +155,6 @@ def fall(summaries: Summaries, paper: Paper) -> Artefact:
             "Holm-corrected over the three comparisons.",
         ),
     )
-
-
-def _population(summaries: Summaries, experiment: str, case: str) -> str:
-    """Describe a population by what differs from the chosen population."""
-    if experiment == "regression":
-        return "as chosen"
-    noise = summaries[experiment].setting("dataset.noise", case)
-    if experiment == "few":
-        return f"{plural(noise['few'], 'agent')} {noise['factor']:,.0f} times noisier"
-    return case.replace("-", " ")
 
 
 def figure2(summaries: Summaries, paper: Paper) -> Artefact:

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fedsampling.base.progress import plural
 from fedsampling.evidence.statistics import show
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper
@@ -45,6 +44,7 @@ from .measures import (
     WINDOWS,
     fastest,
     gradient_deviations,
+    population_in_words,
     populations,
 )
 
@@ -99,28 +99,22 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         _map(second, noisy, "tracked over true", still)
     ordered = data[data["comparison"] == "FedAvg over true"].sort_values("gap_db")
     largest = ordered.iloc[-1]
+    experiment, case = largest["experiment"], largest["case"]
+    population = population_in_words(experiment, summaries[experiment], case)
     return Artefact(
         data,
         figure,
         alt="The gaps in dB against the spread of the noise variances, for other problems, and as "
         "maps over the number of noisy agents and their factor.",
         notes=(
-            f"The largest gap of FedAvg over the true probabilities is {largest['gap_db']:.1f} dB, "
-            f"{_population(summaries, largest)}. The maps show ranges over four draws of the "
+            f"The largest gap of FedAvg over the true probabilities is {largest['gap_db']:.1f} dB "
+            f"({population}). The maps show ranges over four draws of the "
             "problem: standard FedAvg weighs agents by E_k, so it matters which agents are noisy.",
             "L p_k ≤ 1 limits how far sampling can adapt to a few very noisy agents.",
             f"After {rounds:,} iterations the tracked probabilities are not at steady state; their "
             "gap over true probabilities would shrink further.",
         ),
     )
-
-
-def _population(summaries: Summaries, row: pd.Series) -> str:
-    if row["experiment"] != "few":
-        return f"in the population “{row['case'].replace('-', ' ')}”"
-    noise = summaries["few"].setting("dataset.noise", row["case"])
-    agents = plural(noise["few"], "agent")
-    return f"with {agents} {noise['factor']:,.0f} times as noisy as the others"
 
 
 def _by_noisy_agents(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:
