@@ -120,8 +120,10 @@ def _solved(axes: Axes, table: pd.DataFrame, metric: str) -> None:
     for start, (label, colour) in STARTS.items():
         chosen = table[table["metric"] == f"{start}/{metric}"].sort_values("at")
         mean, x = chosen["mean"].to_numpy(), np.arange(len(chosen))
+        # The lower end of an interval can be zero, which the logarithmic axis cannot show.
+        low = np.maximum(chosen["low"].to_numpy(), np.minimum(1.0, mean))
         axes.plot(x, mean, "o-", ms=3, color=colour, label=label)
-        band(axes, x, chosen["low"], chosen["high"], label, colour)
+        band(axes, x, low, chosen["high"], label, colour)
         axes.set_xticks(x, [f"{at:,}" for at in chosen["at"]])
 
 

@@ -55,13 +55,6 @@ def test_the_solver_never_passes_the_minimum_and_starts_where_it_is_told():
     assert (product > 0).all()
 
 
-def test_everything_is_timed():
-    (table,) = run("overhead", draws=1)
-    tasks = {"heterogeneity", "exact", "minnorm", "trust-constr", "analytic", "vertex"}
-    assert set(table["metric"]) == tasks | {"approx_opt", "luo2022"}
-    assert (table["value"] > 0).all()
-
-
 def test_instances_follow_their_settings():
     features, delays = instance(settings("selection", delays="long_tail"), 0, 1)
     assert features.shape == (6, 8, 10)
