@@ -1,4 +1,4 @@
-"""Learning curves of fraboni2021clustered: Figures 1, 2 and 6 to 10, and our grids and readings.
+"""Learning curves of fraboni2021clustered: Figures 1, 2 and 6 to 10, and our grids.
 
 The paper smooths the training loss on CIFAR-10 with a rolling mean; here each run is smoothed
 before the mean over seeds is taken.
@@ -74,17 +74,6 @@ MEASURES = {
 SMOOTHED = "training loss, rolling mean"
 # Ward's method as the text has it and as the code does, by the suffix of the samplers' names.
 WARD = {"": "Ward's method on the dissimilarities", "-code": "as the authors' code applies it"}
-READINGS = {
-    "alpha-0.001-step-0.1": "α = {alpha:g}, rate {step:g}",
-    "alpha-10-step-0.05": "α = {alpha:g}, rate {step:g}",
-    "dropout": "dropout on when measured",
-    "partition": "samples with replacement",
-    "figure6-step-0.01": "Figure 6, rate {step:g}",
-    "figure6-alpha-0.1": "Figure 6, α = {alpha:g}",
-    "figure8-steps-10": "Figure 8, α = {alpha:g}, N = {steps}",
-    "figure8-steps-500": "Figure 8, α = {alpha:g}, N = {steps}",
-    "figure10-alpha-0.1": "Figure 10, α = {alpha:g}",
-}
 
 
 class PanelRuns(NamedTuple):
@@ -279,28 +268,6 @@ def figure10(summaries: Summaries, paper: Paper) -> Artefact:
         alt="Training loss with FedProx against rounds, smoothed and raw.",
         notes=divergences(summary, LINES),
     )
-
-
-def readings(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the smoothed loss of every other reading of the paper that has runs."""
-    summary = only(summaries["readings"], ("loss", "diverged_at"))
-    smooth, cases = _smooth(summary, paper), list(summary.settings["cases"])
-    columns = min(3, len(cases))
-    rows = -(-len(cases) // columns)
-    grid = [Panel(smooth, LINES, "loss", case, _reading(summary, case), SMOOTHED) for case in cases]
-    width = max(3.1 * columns, 5.2)
-    figure, _ = learning_grid(grid, columns, width, height=2.5 * rows + 1)
-    return Artefact(
-        _stacked({"loss, rolling mean": (smooth, "loss")}),
-        figure,
-        alt="Smoothed training loss of each reading of the paper that the text does not have.",
-        notes=divergences(summary, LINES),
-    )
-
-
-def _reading(summary: Summary, case: str) -> str:
-    alpha = summary.setting("dataset.partition.alpha", case)
-    return READINGS.get(case, case).format(alpha=alpha, **summary.setting("work", case))
 
 
 def grids(summaries: Summaries, paper: Paper) -> Artefact:
