@@ -111,7 +111,7 @@ def gap_curve(
 
 
 def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
-    """Write how the runs' sizes differ, such as ``"These runs: seeds 5 to 20 (paper 30)."``."""
+    """Write how the runs' lengths differ, such as ``"These runs: seeds 5 to 20 (paper 30)."``."""
     parts = []
     for word, read in SIZES.items():
         ours, theirs = set(), set()
@@ -124,33 +124,10 @@ def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
     return (f"These runs: {', '.join(parts)}.",) if parts else ()
 
 
-def _training_samples(experiment: Mapping[str, Any]) -> int:
-    """Count the training samples, where the paper gives their number."""
-    from fedsampling.data.partitions.by_label import Dirichlet
-
-    partition = experiment["dataset"].get("partition")
-    if partition is None:
-        return 0
-    groups = Dirichlet.model_validate(partition).groups
-    return sum(clients * samples for clients, samples in groups)
-
-
-def _of_lstm(settings: Mapping[str, Any], name: str) -> int:
-    """Return a setting of the LSTM, or its default."""
-    from fedsampling.learning.model import Lstm
-
-    return int(settings["model"].get(name, getattr(Lstm(), name)))
-
-
 SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "seeds": lambda settings: settings["seeds"],
     "rounds": lambda settings: settings["rounds"],
     "K": lambda settings: settings["work"]["steps"],
-    "B": lambda settings: settings["work"]["batch"],
-    "layers": lambda settings: _of_lstm(settings, "layers"),
-    "hidden units": lambda settings: _of_lstm(settings, "hidden"),
-    "clients": lambda settings: settings["dataset"].get("clients", 0),
-    "training samples": _training_samples,
 }
 
 
