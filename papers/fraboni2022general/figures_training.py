@@ -77,7 +77,6 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
 def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 2: global losses, with differences from MD as insets, by importance and n."""
     runs = half_sampled(summaries)
-    late = paper.reported("inset_rounds") / paper.experiments[HALF[10]]["rounds"]
     curves = {n: only(summary, ("loss",)).curves for n, summary in runs.items()}
     views = [(case, n) for case in IMPORTANCES for n in runs]
     grid = [
@@ -99,7 +98,6 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         "from MD sampling.",
         notes=(
             *departures({HALF[n]: summary for n, summary in runs.items()}, paper),
-            *_inset_losses(runs, late),
             *_not_comparable(runs),
             *_divergence_notes(runs),
         ),
@@ -277,24 +275,6 @@ def _draw_differences(axis: Axes, summary: Summary, case: str) -> None:
         inset.axhline(0, color=TRAINED["md"].colour, linewidth=1.0)
         inset.set_title("minus MD’s", fontsize=7, pad=2)
         inset.tick_params(labelsize=7)
-
-
-def _inset_losses(runs: Mapping[int, Summary], late: float) -> Iterable[str]:
-    """Write the late losses, over the rounds of the paper's insets, if there are enough seeds."""
-    sentences = []
-    for case, title in IMPORTANCES.items():
-        for n, summary in runs.items():
-            names = [name for name in TRAINED if has(summary, case, name)]
-            if len(names) >= 2 and len(summary.settings["seeds"]) >= 3:
-                since = (1 - late) * summary.setting("rounds", case)
-                means = {name: summary.per_seed(name, "loss", case, since).mean() for name in names}
-                values = ", ".join(
-                    f"{TRAINED[name].label} {loss:.3f}" for name, loss in means.items()
-                )
-                sentences.append(f"n = {n}, {title[1:-1]}: {values}")
-    if sentences:
-        where = "Mean loss over the rounds of the paper's insets, the last sixth"
-        yield f"{where}: {'; '.join(sentences)}."
 
 
 def _not_comparable(runs: Mapping[int, Summary]) -> Iterable[str]:
