@@ -10,12 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedsampling.evidence.statistics import difference, holm, listed, show_estimates
+from fedsampling.evidence.statistics import difference, holm, show_estimates
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import (
-    FEWEST_ROUNDS,
     Panel,
     divergences,
     learning_curve,
@@ -228,24 +227,12 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
         figure,
         alt="Global loss against rounds for MD and Uniform sampling, a column for each number of "
         "sampled clients, a row for each importance.",
-        notes=(
-            *departures({experiment: summary}, paper),
-            *_measured(curves),
-            *divergences(summary, lines),
-        ),
+        notes=(*departures({experiment: summary}, paper), *divergences(summary, lines)),
     )
 
 
 figure4 = partial(_draw_losses, experiment="varying_m")  # m = 4, 8 with K = 50
 figure6 = partial(_draw_losses, experiment="one_step")  # m = 4, 8, 40 with K = 1
-
-
-def _measured(curves: pd.DataFrame) -> Iterable[str]:
-    """List the measured rounds if they are too few for a curve."""
-    rounds = sorted(curves["at"].unique())
-    if len(rounds) < FEWEST_ROUNDS:
-        numbers = listed([f"{number:g}" for number in rounds])
-        yield f"The loss was measured only in rounds {numbers}; lines join these values."
 
 
 def _sampler_pairs(paper: Paper, experiment: str) -> dict[int, tuple[str, str]]:
