@@ -156,36 +156,23 @@ def our_choice(summary: Summary) -> int:
 
 
 def comparisons(summary: Summary) -> pd.DataFrame:
-    """Put estimate, error, closed form, difference and z of every quantity on one row.
-
-    Seeds are pooled: they are independent, so the squared error of their mean is the sum of their
-    squared errors over the squared count.
+    """Put estimate, error, closed form, difference and z of every quantity of a run on one row.
 
     `summary`: of an experiment on aggregation weights, without training.
     """
-    index = ["case", "sampler", "at"]
-    runs = summary.rows.pivot(index=[*index, "seed"], columns="metric", values="value")
+    index = ["case", "sampler", "seed", "at"]
+    runs = summary.rows.pivot(index=index, columns="metric", values="value")
     parts = []
     for metric in (*PER_CLIENT, *QUANTITIES):
         run = runs[runs[metric].notna()]
         values = {
             "metric": metric,
             "estimate": run[metric],
-            "squared_error": run[f"{metric}_se"] ** 2,
+            "error": run[f"{metric}_se"],
             "closed": run[f"closed_{metric}"],
         }
         parts.append(pd.DataFrame(values).reset_index())
-    table = (
-        pd.concat(parts)
-        .groupby([*index, "metric"], as_index=False)
-        .agg(
-            estimate=("estimate", "mean"),
-            squared_error=("squared_error", "sum"),
-            closed=("closed", "mean"),
-            seeds=("seed", "size"),
-        )
-    )
-    table["error"] = np.sqrt(table.pop("squared_error")) / table.pop("seeds")
+    table = pd.concat(parts, ignore_index=True)
     table["difference"] = table.estimate - table.closed
     # A quantity that does not vary between rounds is either right or infinitely wrong.
     fixed = np.where(table.difference.abs() <= EXACT, 0.0, np.inf)
