@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from fedsampling.evidence.statistics import compare, difference, mean, show_estimate
+from fedsampling.evidence.statistics import compare, difference
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.artefacts import (
@@ -49,13 +48,9 @@ from fedsampling.report.drawing.style import (
 
 from . import claims
 from .claims import (
-    CLUSTERED,
     LINES,
-    all_clients_distinct,
     by_alpha,
     late,
-    percent_of_rounds,
-    probability_all_distinct,
 )
 
 PANELS = {
@@ -95,7 +90,6 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     curves.loc[counts, ["low", "high"]] = curves.loc[counts, ["low", "high"]].clip(0, m)
     grid = [Panel(curves, LINES, metric, title=title) for metric, title in PANELS.items()]
     figure, axes = learning_grid(grid, 3, width=11.4, height=5.8, sharex=True)
-    _name_coinciding(axes[0], curves[curves["metric"] == "clients"], m)
     digits = [paper.reported(f"{end}_digits") for end in ("least", "most")]
     for count in digits:
         printed_level(axes[1], count)
@@ -108,42 +102,8 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         alt="Six panels against rounds for MD, Algorithms 1 and 2, target and FedAvg sampling: "
         "distinct clients, distinct digits, training loss, test accuracy and their standard "
         "deviations over clients.",
-        notes=(_clients_note(summary), _digits_note(summary), *divergences(summary, LINES)),
+        notes=divergences(summary, LINES),
     )
-
-
-def _name_coinciding(axes: Axes, curves: pd.DataFrame, m: int) -> None:
-    """Name the samplers whose curves hide each other because all m clients always differ."""
-    constant = curves.groupby("sampler", observed=True)["mean"].min() == m
-    hidden = (name for name in LINES if constant.get(name, False))
-    names = [LINES[name].label for name in hidden if not LINES[name].variant]
-    if len(names) < 2:
-        return
-    bottom, top = axes.get_ylim()
-    axes.set_ylim(bottom, top + 0.12 * (top - bottom))
-    words = f"{', '.join(names)}: always {m}"
-    axes.annotate(words, (0, m), (0, 3), textcoords="offset points", fontsize=8)
-
-
-def _clients_note(summary: Summary) -> str:
-    shares = {
-        name: show_estimate(percent_of_rounds(mean(all_clients_distinct(summary, name))), "%")
-        for name in ("md", *CLUSTERED)
-    }
-    return (
-        f"All sampled clients are different in {shares['md']} of MD's rounds (closed form "
-        f"{100 * probability_all_distinct(summary):.1f} %), in {shares['algorithm1']} of "
-        f"Algorithm 1's and {shares['algorithm2']} of Algorithm 2's."
-    )
-
-
-def _digits_note(summary: Summary) -> str:
-    means = [
-        f"{line.label} {summary.select(name, 'labels', since=1)['value'].mean():.2f}"
-        for name, line in LINES.items()
-        if name in summary.settings["samplers"]
-    ]
-    return f"Mean number of distinct digits per round: {', '.join(means)}."
 
 
 def figure2(summaries: Summaries, paper: Paper) -> Artefact:
