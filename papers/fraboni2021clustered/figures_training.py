@@ -65,10 +65,11 @@ MEASURES = {
     "arccos": Line("Algorithm 2, arccos", LINES["algorithm2"].colour),
     "l2": Line("Algorithm 2, L2", ORANGE),
     "l1": Line("Algorithm 2, L1", SKY),
+    "arccos-code": Line(
+        "Algorithm 2, arccos, Ward as in the code", LINES["algorithm2"].colour, variant=True
+    ),
 }
 SMOOTHED = "training loss, rolling mean"
-# Ward's method as the text has it and as the code does, by the suffix of the samplers' names.
-WARD = {"": "Ward's method on the dissimilarities", "-code": "as the authors' code applies it"}
 
 
 class PanelRuns(NamedTuple):
@@ -127,38 +128,17 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def figure6(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw Figure 6: measures of similarity, smoothed above raw, both readings of Ward's method."""
+    """Draw Figure 6: measures of similarity, smoothed above raw."""
     summary = only(summaries["measures"], ("loss", "diverged_at"))
     curves = {"rolling mean": _smooth(summary, paper), "raw": _raw(summary)}
-    common_lines = {name: LINES[name] for name in ("md", "algorithm1")}
-    lines = {
-        title: {f"{name}{suffix}": line for name, line in MEASURES.items()}
-        for suffix, title in WARD.items()
-    }
-    column_lines = {
-        title: common_lines | group
-        for title, group in lines.items()
-        if group.keys() & summary.settings["samplers"].keys()
-    }
-    grid = [
-        Panel(rows, group_lines, title="" if row else title, ylabel=f"training loss, {name}")
-        for row, (name, rows) in enumerate(curves.items())
-        for title, group_lines in column_lines.items()
-    ]
-    width = max(4.6 * len(column_lines), 5.2)
-    figure, _ = learning_grid(
-        grid, len(column_lines), width, height=6.2, legend=3, sharex=True, sharey="row"
-    )
-    all_lines = common_lines | {
-        name: Line(f"{line.label}, {title}", line.colour)
-        for title, group in lines.items()
-        for name, line in group.items()
-    }
+    lines = {name: LINES[name] for name in ("md", "algorithm1")} | MEASURES
+    grid = [Panel(rows, lines, ylabel=f"training loss, {name}") for name, rows in curves.items()]
+    figure, _ = learning_grid(grid, 1, width=5.6, height=6.4, legend=2, sharex=True)
     return Artefact(
         _stacked({f"loss, {name}": (rows, "loss") for name, rows in curves.items()}),
         figure,
         alt="Training loss of MD and clustered sampling with three measures of similarity.",
-        notes=divergences(summary, all_lines),
+        notes=divergences(summary, lines),
     )
 
 
