@@ -28,7 +28,7 @@ from fedsampling.report.drawing.style import (
     panels,
 )
 from fedsampling.samplers.optimal import approximate_probabilities, probabilities
-from fedsampling.theory.weights import improvement_factor, sampling_variance, variance_ratio
+from fedsampling.theory.weights import improvement_factor, sampling_variance
 
 from .runs import EXACT, LINES, population, title
 
@@ -70,7 +70,7 @@ def algorithms(summaries: Summaries, paper: Paper) -> Artefact:
         "unequal weights; the improvement factor lies between m/n and 1. With few exchanges, "
         "AOCS has fewer reports and more variance than OCS; from m − 1 exchanges on, both "
         "agree up to rounding.",
-        notes=_algorithm_notes(lost, n, paper),
+        notes=_algorithm_notes(lost, paper),
     )
 
 
@@ -148,18 +148,6 @@ def adverse(n: int, m: int, j_max: int) -> tuple[float, float]:
     return shortfall, excess
 
 
-def above_one(n: int, m: int) -> float:
-    """Return the largest α of AOCS without exchanges over norms of two sizes."""
-    ratios = np.geomspace(1, 100, 100)
-    tried = (
-        np.r_[np.full(large, ratio), np.ones(n - large)]
-        for large in range(1, m + 1)
-        for ratio in ratios
-    )
-    alphas = (variance_ratio(u, approximate_probabilities(u, m, 0), m) for u in tried)
-    return float(max(alphas, key=float))
-
-
 def _clients(summary: Summary, case: str | None = None) -> tuple[int, int]:
     """Return the number of clients on quadratics and the expected number of reports."""
     settings = summary.settings["settings"]
@@ -234,15 +222,13 @@ def _draw_lost(axis: Axes, lost: pd.DataFrame, quantity: str) -> pd.DataFrame:
     return pd.concat(lines)
 
 
-def _algorithm_notes(lost: pd.DataFrame, n: int, paper: Paper) -> tuple[str, ...]:
+def _algorithm_notes(lost: pd.DataFrame, paper: Paper) -> tuple[str, ...]:
     hard = lost[lost["norms"] == "adverse"]
     numbers = ", ".join(
         f"{_enough(hard[hard['m'] == m])} for m = {m}" for m in sorted(hard["m"].unique())
     )
     m, j_max = round(paper.reported("reports")), paper.reported("j_max")
     worst = hard[hard["m"] == m].set_index("j_max")["excess"]
-    norms = np.r_[1.0, np.full(9, 5 / 9)]
-    small = float(variance_ratio(norms, approximate_probabilities(norms, 9, 0), 9))
     return (
         "AOCS equals OCS if j_max ≥ m − 1: exchanges have no effect once none makes another client "
         "certain to report, and at most m − 1 clients are certain while others have a non-zero "
@@ -251,9 +237,6 @@ def _algorithm_notes(lost: pd.DataFrame, n: int, paper: Paper) -> tuple[str, ...
         f"j_max = {j_max:g}, show OCS.",
         f"Without exchanges, AOCS has up to {show(1 + worst[0])} times the variance of OCS on "
         f"geometric norms at m = {m}, and fewer than m expected reports.",
-        "α^k ≤ 1 holds by construction of (6). AOCS without exchanges can be worse than uniform "
-        f"sampling if m is close to n: α = {above_one(n, n - 1):.2f} occurs at n = {n}, "
-        f"m = {n - 1}, and α = {small:.2f} for the norms 1, 5/9, …, 5/9 at n = 10, m = 9.",
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from papers.chen2022optimal.figures_algorithms import above_one, adverse
+from papers.chen2022optimal.figures_algorithms import adverse
 
 from fedsampling.experiments.papers import load_paper
 from papers.chen2022optimal import figures_algorithms
@@ -65,8 +65,3 @@ def test_c4_and_c5_notice_one_factor_out_of_its_range_and_a_bias(summaries, clai
 def test_adverse_norms_need_m_minus_one_exchanges():
     assert adverse(32, 5, 3)[1] > 1
     assert np.abs(adverse(32, 5, 4)).max() < 1e-12
-
-
-def test_aocs_without_exchanges_is_worse_than_uniform_only_near_full_participation():
-    assert above_one(6, 2) <= 1 + 1e-12
-    assert above_one(6, 5) > 1
