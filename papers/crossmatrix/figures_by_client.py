@@ -15,14 +15,13 @@ from matplotlib.figure import Figure
 from fedsampling.base.arrays import Array
 from fedsampling.base.records import check
 from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.evidence.histories import by_client, fairness, over_seeds
+from fedsampling.evidence.histories import by_client, fairness
 from fedsampling.evidence.statistics import (
     Estimate,
     difference,
     holm,
     listed,
     show,
-    show_interval,
     show_range,
 )
 from fedsampling.evidence.summaries import Summary
@@ -45,20 +44,6 @@ MARKS = {  # of summaries of the clients' accuracies: label, colour and marker
     "mean_accuracy": ("mean", BLACK, "o"),
     "best_accuracy": ("best tenth", GREEN, ">"),
 }
-# Columns of a dataset's table, with their measures; those with an interval first.
-INTERVALS = {
-    "never take part": NEVER_SELECTED,
-    "accuracy, mean": "mean_accuracy",
-    "worst tenth": WORST,
-    "gap": "accuracy_gap",
-}
-PLAIN = {
-    "least relative weight": "least_weight",
-    "Jain's index": "jain",
-    "median": "median_accuracy",
-    "best tenth": "best_accuracy",
-    "standard deviation": "accuracy_deviation",
-}
 
 
 def clients_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
@@ -71,30 +56,6 @@ def clients_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
         alt="Participation and final accuracy of each client, for each sampler.",
         notes=(_tested_on(table), *_never_available(table)),
     )
-
-
-def left_out_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate participation and the distribution of accuracies, a row for each sampler."""
-    (summary,) = summaries.values()
-    by_run = measures(summary)
-    rows = pd.DataFrame(
-        {"sampler": name, **over_seeds(by_run.loc[[name]])}
-        for name in _most_accurate_worst_first(summary)
-    )
-    correlations = {
-        name: _correlation_with_size(part) for name, part in means(summary).groupby("sampler")
-    }
-    rows["rank_correlation"] = rows["sampler"].map(correlations)
-    cells: dict[str, object] = {"sampler": rows["sampler"].map(label)}
-    for column, name in INTERVALS.items():
-        ends = zip(rows[name], rows[f"{name}_low"], rows[f"{name}_high"], strict=True)
-        cells[column] = [
-            show_interval(value, low, high) if high > low else show(value)
-            for value, low, high in ends
-        ]
-    cells |= {column: rows[name].map(show) for column, name in PLAIN.items()}
-    cells["accuracy and size"] = rows["rank_correlation"].map(show)
-    return Artefact(rows.assign(label=rows["sampler"].map(label)), table=pd.DataFrame(cells))
 
 
 def left_out(summaries: Summaries, paper: Paper) -> Artefact:
@@ -235,13 +196,6 @@ def _heat_map(figure: Figure, axis: Axes, values: Array, samples: Array, power: 
     axis.grid(visible=False)
 
 
-def _correlation_with_size(part: pd.DataFrame) -> float:
-    """Return Spearman's correlation of accuracy and size; NaN if all sizes are equal."""
-    if part["samples"].nunique() < 2 or part["accuracy"].nunique() < 2:
-        return float("nan")
-    return float(part["samples"].corr(part["accuracy"], method="spearman"))
-
-
 def _tested_on(table: pd.DataFrame) -> str:
     if (table["tests"] == 0).all():
         return "Accuracies are on each client's training samples, since the tests are common."
@@ -302,4 +256,3 @@ def _finding_on_dataset(part: pd.DataFrame) -> str:
 
 
 clients_vowel = clients_away_label = clients_shuttle
-left_out_vowel = left_out_away_label = left_out_shuttle
