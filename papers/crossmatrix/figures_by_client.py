@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -13,8 +12,6 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.records import check
-from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.evidence.histories import by_client, fairness
 from fedsampling.evidence.statistics import (
     Estimate,
@@ -51,7 +48,7 @@ def clients_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
     (summary,) = summaries.values()
     table, order = means(summary), _most_accurate_worst_first(summary)
     return Artefact(
-        table.assign(label=table["sampler"].map(label), client=_names(summary, table["client"])),
+        table.assign(label=table["sampler"].map(label)),
         _figure(table, order, measures(summary)),
         alt="Participation and final accuracy of each client, for each sampler.",
         notes=(_tested_on(table), *_never_available(table)),
@@ -133,15 +130,6 @@ def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
     table["leaves_out"] = table[f"{NEVER_SELECTED}_low"] > 0
     table["costs_accuracy"] = table[f"{WORST}_high"] < 0
     return table
-
-
-def _names(summary: Summary, clients: pd.Series) -> pd.Series:
-    """Return the clients' names in a user's file; other clients have only numbers."""
-    dataset = summary.settings["settings"]["dataset"]
-    if dataset["name"] != "files":
-        return clients
-    names = check(Dataset, dataset, "dataset.").load("official", 0, Path(), None).names
-    return clients if names is None else clients.map(dict(enumerate(names)))
 
 
 def _most_accurate_worst_first(summary: Summary) -> list[str]:

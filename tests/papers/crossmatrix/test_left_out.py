@@ -55,13 +55,3 @@ def test_clients_are_sorted_by_size_and_the_best_sampler_is_first(summary):
     assert md["expected"].tolist() == pytest.approx([1 - 0.9**3] * N)
     assert "training samples" in drawn.notes[0]
     assert drawn.figure.axes[0].get_yticklabels()[-1].get_text() == "FLANP"
-
-
-def test_clients_of_a_file_have_their_names(summary, tmp_path):
-    path = tmp_path / "clients.csv"
-    rows = [(k % 7, k % 2, f"H{k % N:02}") for k in range(200)]
-    pd.DataFrame(rows, columns=["x", "y", "client"]).to_csv(path, index=False)
-    summary.settings["settings"]["dataset"] = {"name": "files", "path": str(path)}
-    drawn = figures.clients_shuttle({"clients_ten": summary}, None)
-    md = drawn.data[drawn.data["sampler"] == "md"]
-    assert md["client"].tolist() == [f"H{k:02}" for k in reversed(range(N))]  # by size
