@@ -1,6 +1,5 @@
 """Client by client: who takes part under each sampler, and how well the final model fits them."""
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -17,7 +16,6 @@ from fedsampling.evidence.statistics import (
     Estimate,
     difference,
     holm,
-    listed,
     show,
     show_range,
 )
@@ -71,7 +69,7 @@ def left_out(summaries: Summaries, paper: Paper) -> Artefact:
         cell=[_with_asterisks(row) for row in table.itertuples()],
     )
     cells = by_dataset(cells).rename(columns={"scheme": "sampler"})
-    return Artefact(table, table=cells, notes=tuple(_findings(table, titles)))
+    return Artefact(table, table=cells, notes=_findings(table))
 
 
 @cache
@@ -205,41 +203,17 @@ def _with_asterisks(row: Any) -> str:
     return f"{never}; {show(row.worst_accuracy)}{'*' if row.costs_accuracy else ''}"
 
 
-def _findings(table: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
+def _findings(table: pd.DataFrame) -> tuple[str, ...]:
     """State how often samplers leave clients out, and whether this costs accuracy."""
     leaving = table["leaves_out"]
     costly = int((leaving & table["costs_accuracy"]).sum())
     elsewhere = int((~leaving & table["costs_accuracy"]).sum())
-    return [
+    return (
         f"Leaving clients out: in {leaving.sum()} of {len(table)} cases (a sampler on a dataset), "
         "the sampler leaves out significantly more clients than MD. In "
         f"{costly} of these cases, and in {elsewhere} of the others, the worst tenth of the "
         "clients is significantly less accurate than under MD.",
-        *(
-            f"{title}: {_finding_on_dataset(table[table['set'] == name])}"
-            for name, title in titles.items()
-        ),
         "An asterisk marks values significantly worse than MD's (paired by seed, Holm).",
-    ]
-
-
-def _finding_on_dataset(part: pd.DataFrame) -> str:
-    """Name the samplers that leave out clients of a dataset; state the best worst tenth."""
-    rows: list[Any] = list(part.itertuples())
-    (md,) = (row for row in rows if row.sampler == REFERENCE)
-    best = max(rows, key=lambda row: row.worst_accuracy)
-    leaving = sorted((row for row in rows if row.leaves_out), key=lambda row: -row.never_selected)
-    texts = [
-        f"{row.label} ({show(100 * row.never_selected)} %; {show(row.worst_accuracy)})"
-        for row in leaving
-    ]
-    samplers = (
-        f"{listed(texts)} {'leave' if texts[1:] else 'leaves'}" if texts else "no sampler leaves"
-    )
-    return (
-        f"{samplers} out significantly more clients than MD ({show(100 * md.never_selected)} %; "
-        f"{show(md.worst_accuracy)}). In brackets: clients left out; accuracy of the worst tenth, "
-        f"at best {show(best.worst_accuracy)} with {best.label}."
     )
 
 

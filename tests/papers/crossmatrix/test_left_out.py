@@ -44,7 +44,6 @@ def test_a_sampler_leaves_clients_out_that_md_selects_and_this_costs_accuracy(su
 
     drawn = figures.left_out({"clients_ten": summary}, None)
     assert drawn.table["Ten"].str.contains(r"\*").sum() == 1
-    assert "FLANP (20.0 %; 0.3" in drawn.notes[1]
     assert "In 1 of these cases, and in 0 of the others" in drawn.notes[0]
 
 
