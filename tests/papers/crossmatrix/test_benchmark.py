@@ -1,5 +1,7 @@
 """The cross matrix's benchmark: trials, costs in each world, and families of datasets."""
 
+from importlib.util import module_from_spec, spec_from_file_location
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.simulations.simulation import tidy
-from papers.crossmatrix import costs, figures_bench, search
+from papers.crossmatrix import costs, figures_bench
 
 from ..shared import PAPERS
 
@@ -26,8 +28,12 @@ TRIALS = {
 }
 
 
-def test_the_paper_lists_the_trials_that_the_search_draws():
-    draws = search.draws()
+def test_the_paper_lists_the_trials_that_the_benchmark_draws():
+    path = PAPERS.parent / "benchmarks" / "draw_trials.py"
+    spec = spec_from_file_location("draw_trials", path)
+    trials = module_from_spec(spec)
+    spec.loader.exec_module(trials)
+    draws = trials.draws()
     for experiment, settings in PAPER.experiments.items():
         if not experiment.startswith("bench_") or experiment.endswith(("_100", "_1000")):
             continue
@@ -41,7 +47,7 @@ def test_the_paper_lists_the_trials_that_the_search_draws():
         drawn, *repeated = [cases[name]["samplers"] for name in TRIALS if name.startswith("own")]
         assert drawn in draws
         assert repeated == [drawn] * len(repeated)
-    assert {name for draw in draws for name in draw} == set(search.SPACES)
+    assert {name for draw in draws for name in draw} == set(trials.SPACES)
 
 
 ROUNDS = 12
