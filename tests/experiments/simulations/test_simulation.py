@@ -43,7 +43,6 @@ def test_settings_survive_plain_data(kind):
     ("kind", "changes", "line"),
     [
         ("weights", {"m": 6}, "m: 6 exceeds the 5 clients; give at most 5"),
-        ("quadratic", {"m": 11}, "11 exceeds the 10 clients"),
         ("dsgd", {"eigenvalues": [2, 1]}, "eigenvalues: .* is invalid; put the smaller"),
         ("inclusion", {"size": 5}, "size: 5 exceeds 4 units"),
         ("inclusion", {"probabilities": [0.5, 0.5]}, "probabilities: 2 values for 4 units"),
