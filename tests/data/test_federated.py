@@ -5,7 +5,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.data.federated import (
     FederatedDataset,
     Samples,
-    check_counts,
+    check_contents,
     gather,
     share_of_largest,
 )
@@ -108,12 +108,12 @@ SAMPLES = Samples(
 TRAIN = (np.array([3, 0, 2, 3]), np.array([0, 1, 4]))
 
 
-def test_counts_are_checked_class_by_class():
-    assert len(check_counts(SAMPLES, (1,), [2, 1, 1], [0, 1, 1])) == 5
+def test_all_contents_that_are_not_as_published_are_named():
+    check_contents("small", {"4 samples": True})
     with pytest.raises(InputError) as caught:
-        check_counts(SAMPLES, (1,), [1, 2, 1], [1, 1, 0])
+        check_contents("small", {"4 samples": True, "3 labels": False, "2 clients": False})
     wrong = [line.partition(" have ")[2].partition(" as ")[0] for line in caught.value.lines]
-    assert wrong == ["training samples per class", "test samples per class"]
+    assert wrong == ["3 labels", "2 clients"]
 
 
 def test_rows_follow_their_clients_and_provenance_is_kept():
