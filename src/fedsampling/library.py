@@ -89,7 +89,7 @@ def load(
     data : {"official", "embedded"}
         The published files, which are downloaded and verified, or a small generated stand-in.
     mirror : str or Path, optional
-        Folder or URL with the official files; by default the variable ``FEDSAMPLING_MIRROR``.
+        Folder with the official files; by default the variable ``FEDSAMPLING_MIRROR``.
     seed : int
         Seed of a random partition, or of generated data.
     cache : str or Path

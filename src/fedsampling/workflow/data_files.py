@@ -13,7 +13,6 @@ from fedsampling.base.files import sha256, write_json, write_text
 from fedsampling.data.sources.fetch import Tell, fetch_dataset, ordered_editions
 from fedsampling.data.sources.local_files import (
     CorruptError,
-    UnreadableError,
     copy,
     is_packed,
     path_in_mirror,
@@ -82,11 +81,11 @@ def _fault(source: Source, path: Path) -> str:
         if is_packed(source, path.name):
             with TemporaryDirectory() as scratch:
                 plain = Path(scratch) / source.file
-                copy(source, path.name, path, plain)
+                copy(source, path, plain)
                 verify(source, plain)
         else:
             verify(source, path)
-    except (CorruptError, UnreadableError) as error:
+    except CorruptError as error:
         return str(error)
     return ""
 

@@ -21,9 +21,7 @@ from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import COLOURED, Images, balanced, images
 from fedsampling.data.federated import SMALLER, Samples
 from fedsampling.data.partitions.partition import LabelPartition
-from fedsampling.data.sources.local_files import Bounds, unpack
-
-_ARCHIVE = Bounds(members=20, size=200 << 20)
+from fedsampling.data.sources.local_files import unpack
 
 
 class Cifar10(Images, name="cifar10"):
@@ -39,7 +37,7 @@ class Cifar10(Images, name="cifar10"):
         if edition == "sheets":
             return read_sheets(folder)
         with TemporaryDirectory(dir=folder) as unpacked:
-            unpack(folder / "cifar-10-binary.tar.gz", Path(unpacked), _ARCHIVE)
+            unpack(folder / "cifar-10-binary.tar.gz", Path(unpacked))
             return read_binary(Path(unpacked, "cifar-10-batches-bin"))
 
     @classmethod

@@ -39,7 +39,7 @@ from fedsampling.data.federated import SMALLER, FederatedDataset, Samples, check
 from fedsampling.data.partitions.by_label import ByDigit
 from fedsampling.data.partitions.partition import LabelPartition, Partition
 from fedsampling.data.sources.fetch import fetch
-from fedsampling.data.sources.local_files import Bounds, unpack
+from fedsampling.data.sources.local_files import unpack
 from fedsampling.data.sources.sources import SOURCES
 
 FILES = "r_packages"  # in sources.yaml
@@ -223,7 +223,6 @@ HAR, ARCHIVE = "uci_har", "human+activity+recognition+using+smartphones.zip"
 SUBJECTS, LENGTH = 30, 128
 PER_ACTIVITY = (1722, 1544, 1406, 1777, 1906, 1944)  # walking, upstairs, downstairs, sitting, …
 SIGNALS = [f"{kind}_{axis}" for kind in ("body_acc", "body_gyro", "total_acc") for axis in "xyz"]
-_BOUNDS = Bounds(members=100, size=400 << 20)
 
 
 class UciHar(Images, name="uci_har"):
@@ -264,9 +263,10 @@ def read_copy(folder: Path) -> Table:
 def read_archive(archive: Path) -> Table:
     """Read UCI's archive, a zip file inside a zip file, and join its training and test parts."""
     with TemporaryDirectory(dir=archive.parent) as folder:
-        outer = unpack(archive, Path(folder), _BOUNDS, lambda name: name.endswith(".zip"))
-        inner = unpack(next(iter(outer.values()), archive), Path(folder), _BOUNDS)
-        files = {Path(name).name: path for name, path in inner.items()}
+        unpack(archive, Path(folder))
+        for inner in [*Path(folder).rglob("*.zip")]:
+            unpack(inner, Path(folder))
+        files = {path.name: path for path in Path(folder).rglob("*.txt")}
 
         def column(name: str, kind: type[np.generic], axes: Literal[1, 2]) -> NDArray[Any]:
             parts = (files[f"{name}_{part}.txt"] for part in ("train", "test"))

@@ -49,12 +49,10 @@ from fedsampling.data.federated import (
 )
 from fedsampling.data.partitions.partition import SETS, ByWriter, Number, at_least, by_owner
 from fedsampling.data.sources.fetch import fetch_dataset
-from fedsampling.data.sources.local_files import Bounds, converted, unpack
+from fedsampling.data.sources.local_files import converted, unpack
 from fedsampling.data.sources.sources import SOURCES, editions
 
 Snippets = dict[str, tuple[bytes, ...]]
-
-_BOUNDS = Bounds(members=50, size=4 << 30)
 
 
 @contextmanager
@@ -63,7 +61,7 @@ def unpacked_parts(dataset: str, folder: Path) -> Iterator[list[Path]]:
     (source,) = editions(dataset)[""]
     stem = source.file.split(".")[0]
     with TemporaryDirectory(dir=folder) as unpacked:
-        unpack(folder / source.file, Path(unpacked), _BOUNDS)
+        unpack(folder / source.file, Path(unpacked))
         yield [Path(unpacked, f"{stem}_{part}.h5") for part in ("train", "test")]
 
 
@@ -153,7 +151,7 @@ def _official(number: Number, cache: Path, mirror: str | None) -> Samples:
     ((name, archive),) = fetch_dataset("cookup", cache, mirror).items()
     train, test = f"cookup_train_{number}.h5", "test.h5"
     with TemporaryDirectory(dir=cache) as folder:
-        unpack(archive, Path(folder), _BOUNDS)
+        unpack(archive, Path(folder))
         files = {path.name: path for path in Path(folder).rglob("*.h5")}
         if missing := {train, test} - {*files}:
             raise InputError(f"{archive}: {min(missing)} is missing; fetch the archive again")
