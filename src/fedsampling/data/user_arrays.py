@@ -57,9 +57,9 @@ def as_array(values: Any, argument: str, typed: bool = False) -> NDArray[Any]:
     With `typed`, the elements of lists keep their types, which NumPy would replace by a common one.
     """
     if hasattr(values, "detach"):  # a tensor, perhaps on a GPU or with a gradient
-        values = _from_tensor(values, argument)
+        values = values.detach().cpu().numpy()
     elif isinstance(values, list | tuple) and values and hasattr(values[0], "detach"):
-        values = [_from_tensor(v, argument)[()] if hasattr(v, "detach") else v for v in values]
+        values = [value.detach().cpu().numpy()[()] for value in values]
     if np.ma.isMaskedArray(values):
         refuse_missing(np.ma.getmaskarray(values), argument)
     try:
@@ -67,8 +67,6 @@ def as_array(values: Any, argument: str, typed: bool = False) -> NDArray[Any]:
         array = np.asarray(values, object) if in_list else np.asarray(values)
     except (TypeError, ValueError):
         raise InputError(f"{argument}: rows differ in shape; pass arrays of one shape") from None
-    if array.dtype.name == "bfloat16":
-        array = array.astype(np.float32)
     if array.ndim < 1:
         raise InputError(f"{argument}: {type(values).__name__} is invalid; must be an array")
     if not len(array):
@@ -233,22 +231,6 @@ def _checked_tokens(tokens: NDArray[Any], argument: str) -> Ints:
             f"{MAX_TOKEN}"
         )
     return tokens.astype(np.int64)
-
-
-def _from_tensor(tensor: Any, argument: str) -> NDArray[Any]:
-    """Return a tensor's values; types that NumPy lacks, such as bfloat16, become float32."""
-    try:
-        tensor = tensor.detach().cpu()
-        try:
-            array: NDArray[Any] = tensor.numpy()
-        except TypeError:
-            array = tensor.float().numpy()
-    except (TypeError, RuntimeError):  # which includes NotImplementedError
-        raise InputError(
-            f"{argument}: a tensor of {tensor.dtype} and layout {tensor.layout} is invalid; "
-            "convert it to a dense tensor of numbers"
-        ) from None
-    return array
 
 
 def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
