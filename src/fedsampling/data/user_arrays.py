@@ -17,6 +17,7 @@ from fedsampling.base.lazy import pd
 IMAGE_AXES = 3  # samples, rows and columns: the fewest axes of images
 MAX_BYTE = 255
 MAX_TOKEN = 2**31 - 1
+MAX_INTEGER = 2**63 - 1
 MAX_LISTED_LABELS = 5  # in a message
 MAX_CLASSES = 20  # whole numbers that may be labels
 
@@ -85,10 +86,7 @@ def numbers(values: Any, argument: str) -> NDArray[Any]:
 
 
 def one_type(values: Any, argument: str) -> NDArray[Any]:
-    """Convert labels, targets or owners, all of one type and none missing.
-
-    Returns integers beyond int64 remain Python's, and text that ends in NUL, which NumPy removes.
-    """
+    """Convert labels, targets or owners, all of one type and none missing."""
     array = as_array(values, argument, typed=True)
     if array.dtype.kind == "O":
         array = _of_one_type(array, argument)
@@ -98,8 +96,10 @@ def one_type(values: Any, argument: str) -> NDArray[Any]:
         _check_finite(array, argument, "are infinite", "remove them")
         return array.astype(np.float64)
     if array.dtype.kind in "iu":
-        return array.astype(np.int64 if array.max(initial=0) < 2**63 else object)
-    if array.dtype.kind not in "bUO":
+        if array.max(initial=0) > MAX_INTEGER:
+            raise InputError(f"{argument}: integers beyond 2^63; pass text")
+        return array.astype(np.int64)
+    if array.dtype.kind not in "bU":
         raise InputError(
             f"{argument}: contains {_described(array)}; must be integers, text or numbers"
         )
@@ -108,8 +108,6 @@ def one_type(values: Any, argument: str) -> NDArray[Any]:
 
 def kind_of(values: NDArray[Any]) -> str:
     """Name the type of a result of :func:`one_type`."""
-    if values.dtype.kind == "O":
-        return "text" if isinstance(values.flat[0], str) else "integers"
     return {"b": "booleans", "i": "integers", "f": "floating-point numbers", "U": "text"}[
         values.dtype.kind
     ]
@@ -244,12 +242,16 @@ def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
             return converted
     if len(kinds) > 1:
         raise InputError(f"{argument}: contains {' and '.join(kinds)}; convert all to one type")
-    if kinds == ["integers"]:
-        fits = all(-(2**63) <= value < 2**63 for value in (min(values), max(values)))
-        return array.astype(np.int64) if fits else array
-    if kinds == ["text"]:
-        return array if any(value.endswith("\0") for value in values) else array.astype(np.str_)
-    types = {"booleans": np.bool_, "floating-point numbers": np.float64}
+    if kinds == ["integers"] and not all(-MAX_INTEGER <= value <= MAX_INTEGER for value in values):
+        raise InputError(f"{argument}: integers beyond 2^63; pass text")
+    if kinds == ["text"] and any(value.endswith("\0") for value in values):
+        raise InputError(f"{argument}: text ends in NUL, which NumPy removes; remove it")
+    types = {
+        "booleans": np.bool_,
+        "floating-point numbers": np.float64,
+        "integers": np.int64,
+        "text": np.str_,
+    }
     if kinds[0] not in types:
         raise InputError(f"{argument}: contains {kinds[0]}; convert to integers, text or numbers")
     return array.astype(types[kinds[0]])
