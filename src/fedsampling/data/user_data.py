@@ -9,7 +9,6 @@ import inspect
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,9 +39,9 @@ from fedsampling.data.user_arrays import (
     sha256_of,
     with_numbered_labels,
 )
-from fedsampling.data.user_files import table_at
 from fedsampling.data.user_tables import (
     Encode,
+    columns_of,
     is_dataset,
     is_table,
     read_client_info,
@@ -62,7 +61,7 @@ def federated(
     y_test: Any = None,
     clients_test: ArrayLike | None = None,
     test_share: float | None = None,
-    client_info: "pd.DataFrame | Mapping[str, Any] | str | Path | None" = None,
+    client_info: "pd.DataFrame | Mapping[str, Any] | None" = None,
     tokens: bool = False,
     importance: Importance = "samples",
     name: str = "own",
@@ -91,9 +90,9 @@ def federated(
     test_share : float, optional
         Without `x_test`: the fraction of each client's samples that become its test samples, drawn
         at random.  A partition that also assigns test samples draws them from all samples.
-    client_info : DataFrame, mapping or path, optional
+    client_info : DataFrame or mapping, optional
         Properties of the clients, a row for each, which samplers get as ``setup.info``.  The column
-        ``client``, or else the index of a frame, has the clients.  A path is a .csv or .parquet.
+        ``client`` has the clients.
     tokens : bool
         Whether `x` and `y` contain token numbers, shape (N, steps), which stay unchanged.
     importance : {"samples", "equal"}
@@ -260,7 +259,7 @@ def from_frame(
         all clients or of each, text and booleans are one-hot.  Missing numbers become the mean,
         with a feature that marks them; missing text is in no category.
     **options
-        As in :func:`federated`.
+        As in :func:`federated`; the clients' column in `client_info` may have the name `client`.
 
     Raises
     ------
@@ -279,7 +278,10 @@ def from_frame(
     checked = check(_Options, {"encode": encode}, "").encode
     columns = (target, features, client, test)
     train, tests, encoding = train_and_test(frame, *columns, encodes=checked is not None)
-    options["client_info"] = _properties(options.get("client_info"), client)
+    info = options.get("client_info")
+    if is_table(info):
+        named = columns_of(info).items()
+        options["client_info"] = {"client" if name == client else name: v for name, v in named}
     if tests is not None:
         for key in ("x_test", "y_test", "test_share"):
             if options.get(key) is not None:
@@ -385,20 +387,9 @@ def _described(
         data = replace(data, names=tuple(names.tolist()))
     if properties is None:
         return data
-    info = read_client_info(_properties(properties, "client"), names)
+    info = read_client_info(properties, names)
     digest = sha256_of(*(info[name] for name in sorted(info)))
     return replace(data, info=info, inputs={**data.inputs, "client_info": digest})
-
-
-def _properties(info: Any, client: Any) -> Any:
-    """Read the table of the clients if it is in a file, and name its column of clients."""
-    if isinstance(info, str | Path):
-        with naming("client_info"):
-            info = table_at(Path(info), str(client))
-    if client in (None, "client") or not is_table(info) or client not in info:
-        return info
-    names = info if isinstance(info, Mapping) else info.columns
-    return {"client" if name == client else name: info[name] for name in names}
 
 
 def _check_options(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:

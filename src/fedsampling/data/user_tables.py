@@ -191,15 +191,11 @@ def train_and_test(
 def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
     """Read the clients' properties: a row for each client, in the order of their sorted names."""
     if not is_table(table):
-        kind = type(table).__name__
-        raise InputError(f"client_info: {kind} is invalid; must be a table, or the path of one")
+        raise InputError(f"client_info: {type(table).__name__} is invalid; must be a table")
     columns = dict(columns_of(table))
-    if "client" in columns:
-        clients = one_type(columns.pop("client"), "client_info: column 'client'")
-    elif hasattr(table, "index"):
-        clients = one_type(table.index, "client_info: index")
-    else:
+    if "client" not in columns:
         raise InputError("client_info: no column 'client', which names the clients; add it")
+    clients = one_type(columns.pop("client"), "client_info: column 'client'")
     place = places(clients, names, "client_info")
     if (counts := np.bincount(place, minlength=len(names))).max() > 1 or counts.min() < 1:
         wrong = int(np.flatnonzero(counts != 1)[0])
