@@ -332,7 +332,6 @@ BY_LEVEL = pd.concat({"x": FRAME[[*"pqr"]], "is": FRAME[["y", "c"]]}, axis=1)
 INTEGERS = pd.DataFrame(FRAME.to_numpy()).astype({0: float, 1: float, 2: float})
 TABLES = {  # a table and its options; whether it must give the clients of FRAME
     "integer names": (INTEGERS, {"target": 3, "client": 4}, True),
-    "integers as text": (INTEGERS, {"target": "3", "client": "4"}, True),
     "levels": (BY_LEVEL, {"target": ("is", "y"), "client": ("is", "c")}, True),
     "dict of columns": (FRAME.to_dict("list"), {}, True),
     "dict of splits": ({"train": FRAME, "test": FRAME}, {}, None),

@@ -297,13 +297,10 @@ def _values(values: Any) -> Any:
 
 
 def _name(name: Any, columns: Columns, key: str) -> Any:
-    """Return the column of this name, or the only one written like it: 2 for "2"."""
-    if isinstance(name, Hashable) and name in columns:
-        return name
-    alike = [column for column in columns if str(column) == str(name)]
-    if len(alike) != 1:
+    """Return the name if it is that of a column."""
+    if not isinstance(name, Hashable) or name not in columns:
         raise InputError(f"{key}: no column {name!r}; {nearest(str(name), map(str, columns))}")
-    return alike[0]
+    return name
 
 
 def _marked(values: Any, column: str) -> Bools:
