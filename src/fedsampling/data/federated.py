@@ -125,9 +125,8 @@ class FederatedDataset:
         """Compute the statistics for the dataset's card.
 
         Returns clients: number, samples per client, share of all samples held by the largest tenth,
-        smallest and largest p.  Samples: shape and type.  Class labels: number, entropy in bits of
-        all labels and of a client's labels (mean over clients), median number of labels per client.
-        Tests: number and, if clients have their own, number per client.
+        smallest and largest p.  Samples: shape and type.  Class labels: number, and median number
+        of a client's labels.  Tests: number and, if clients have their own, number per client.
         """
         statistics: dict[str, int | float | str] = {
             "clients": self.n_clients,
@@ -140,12 +139,9 @@ class FederatedDataset:
             "sample type": str(self.x.dtype),
         }
         if self.classes is not None:
-            counts = self.label_counts()
             statistics |= {
                 "classes": self.classes,
-                "entropy of labels": float(_entropy(counts.sum(0))),
-                "mean entropy of a client's labels": float(_entropy(counts).mean()),
-                "median labels of a client": float(np.median((counts > 0).sum(1))),
+                "median labels of a client": float(np.median((self.label_counts() > 0).sum(1))),
             }
         statistics["test samples"] = len(self.x_test)
         if self.start_test is not None:
@@ -196,14 +192,6 @@ def _spread(kind: str, sizes: Ints) -> Mapping[str, int | float]:
         f"median {kind}": float(np.median(sizes)),
         f"most {kind}": int(sizes.max()),
     }
-
-
-def _entropy(counts: Ints) -> Array:
-    """Return the entropy in bits of the distributions along the last axis."""
-    share = counts / counts.sum(-1, keepdims=True)
-    terms = share * np.log2(share, out=np.zeros_like(share), where=share > 0)
-    entropy: Array = 0.0 - terms.sum(-1)  # 0 - x: a single label has +0, not -0
-    return entropy
 
 
 def _faults(data: FederatedDataset) -> Iterator[str]:
