@@ -4,7 +4,7 @@ A loader reads or generates arrays, a partition assigns them to clients, and the
 :class:`FederatedDataset`.  Training does not depend on the origin of the samples.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -80,8 +80,8 @@ class FederatedDataset:
     info: ClientInfo = field(default_factory=ClientInfo)
 
     def __post_init__(self) -> None:
-        if faults := [*_faults(self)]:
-            raise ValueError(f"dataset {self.name}: " + "; ".join(faults))
+        if fault := _fault(self):
+            raise ValueError(f"dataset {self.name}: {fault}")
         for name in ("x", "y", "start", "p", "x_test", "y_test"):  # users' code cannot change them
             view = getattr(self, name).view()
             view.flags.writeable = False
@@ -194,51 +194,35 @@ def _spread(kind: str, sizes: Ints) -> Mapping[str, int | float]:
     }
 
 
-def _faults(data: FederatedDataset) -> Iterator[str]:
-    """Yield a message for each inconsistency."""
-    pairs = (("x", data.x, "y", data.y), ("x_test", data.x_test, "y_test", data.y_test))
-    for x_name, x, y_name, y in pairs:
-        yield from _sample_faults(x_name, x, y_name, y, data.classes)
-    for name, (train, test) in {"x": (data.x, data.x_test), "y": (data.y, data.y_test)}.items():
-        if train.dtype != test.dtype or train.shape[1:] != test.shape[1:]:
-            yield f"{name} and {name}_test differ in the type or shape of a sample"
-    start, n = data.start, len(data.start) - 1
-    if start.dtype != np.int64 or start.ndim != 1 or n < 1:
-        yield "start must be a vector of int64 with an end for every client"
-        return
-    if start[0] != 0 or start[-1] != len(data.x) or not (np.diff(start) > 0).all():
-        yield f"start must rise strictly from 0 to {len(data.x)}"
-    p = data.p
-    if p.dtype != np.float64 or p.shape != (n,):
-        yield f"p must be float64 of shape ({n},), not {p.dtype} {p.shape}"
-    elif not (p >= 0).all() or abs(p.sum() - 1) > 1e-9:
-        yield "p must be non-negative and sum to 1"
-    start_test = data.start_test
-    if start_test is None:
-        return
-    if start_test.dtype != np.int64 or start_test.shape != (n + 1,):
-        is_now = f"{start_test.dtype} {start_test.shape}"
-        yield f"start_test must be int64 of shape ({n + 1},), not {is_now}"
-    elif (
-        start_test[0] != 0 or start_test[-1] != len(data.x_test) or (np.diff(start_test) < 0).any()
-    ):
-        yield f"start_test must rise from 0 to {len(data.x_test)}"
-
-
-def _sample_faults(
-    x_name: str, x: NDArray[Any], y_name: str, y: NDArray[Any], classes: int | None
-) -> Iterator[str]:
-    if not (np.issubdtype(x.dtype, np.number) or x.dtype == np.bool_):
-        yield f"{x_name} must hold numbers, not {x.dtype}"
-    elif y.dtype != (np.float64 if classes is None else np.int64):
-        expected = "float64 where classes is None" if classes is None else "int64 class labels"
-        yield f"{y_name} must be {expected}, not {y.dtype}"
-    elif x.ndim < 2 or y.shape[:1] != x.shape[:1] or (classes is None and y.ndim != 1):
-        yield f"{x_name} {x.shape} and {y_name} {y.shape} must be (samples, M) and (samples,)"
-    elif not (_finite(x) and _finite(y)):
-        yield f"{x_name} and {y_name} must be finite"
-    elif classes is not None and y.size and not 0 <= y.min() <= y.max() < classes:
-        yield f"{y_name} must lie in [0, {classes})"
+def _fault(data: FederatedDataset) -> str:
+    """Return the first inconsistency of the arrays; empty if there is none."""
+    x, y, start, p, classes = data.x, data.y, data.start, data.p, data.classes
+    target = np.float64 if classes is None else np.int64
+    for part, labels in ((x, y), (data.x_test, data.y_test)):
+        if not (np.issubdtype(part.dtype, np.number) or part.dtype == np.bool_):
+            return f"samples must be numbers, not {part.dtype}"
+        if labels.dtype != target:
+            return f"targets must be {target.__name__}, not {labels.dtype}"
+        if part.ndim < 2 or len(part) != len(labels) or (classes is None and labels.ndim != 1):
+            return f"samples {part.shape} and targets {labels.shape} do not fit together"
+        if (part.dtype, part.shape[1:]) != (x.dtype, x.shape[1:]) or labels.shape[1:] != y.shape[
+            1:
+        ]:
+            return "training and test samples differ in type or shape"
+        if not (_finite(part) and _finite(labels)):
+            return "samples and targets must be finite"
+        if classes is not None and labels.size and not 0 <= labels.min() <= labels.max() < classes:
+            return f"labels must lie in [0, {classes})"
+    if p.dtype != np.float64 or p.ndim != 1 or not (p >= 0).all() or abs(p.sum() - 1) > 1e-9:
+        return "p must be float64, non-negative and sum to 1"
+    tests = np.zeros(len(start), np.int64) if data.start_test is None else data.start_test
+    n_tests = 0 if data.start_test is None else len(data.x_test)
+    for name, begin, total in (("start", start, len(x)), ("start_test", tests, n_tests)):
+        if begin.dtype != np.int64 or begin.shape != (len(p) + 1,):
+            return f"{name} must be int64 of shape ({len(p) + 1},)"
+        if begin[0] != 0 or begin[-1] != total or (np.diff(begin) < 0).any():
+            return f"{name} must rise from 0 to {total}"
+    return "" if (np.diff(start) > 0).all() else "start must rise strictly: no client is empty"
 
 
 def _finite(values: NDArray[Any]) -> bool:
