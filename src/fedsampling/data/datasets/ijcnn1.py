@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.files import sha256_by_name
@@ -61,13 +61,6 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
     positives: Part | None = hashed_if_set(
         None, "share of positives in training: repeats them and omits negatives"
     )
-
-    @field_validator("largest")
-    @classmethod
-    def _no_less(cls, largest: int, info: ValidationInfo) -> int:
-        if largest < (smallest := info.data.get("smallest", largest)):
-            raise ValueError(f"{largest} is less than the smallest, {smallest}; give at least that")
-        return largest
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Partition the samples, which are the same for every seed.
