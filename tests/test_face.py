@@ -82,7 +82,7 @@ def train(data, **changes):
     ("call", "line"),
     [
         (lambda _: fs.load("mnst"), "dataset.name: 'mnst' is unknown; did you mean 'mnist'?"),
-        (lambda _: fs.load("dna", data="embedded"), "partition: missing; dna needs one of all_by"),
+        (lambda _: fs.load("dna", data="embedded"), "partition: missing; choose one of `feds"),
         (lambda _: fs.load("mnist", "by_digit", data="real"), "data: 'real' is unknown; known: "),
         (lambda _: fs.load("mnist", fs.partitions.ByDigit), "partition: the class ByDigit is inva"),
         (lambda _: fs.check_sampler("md"), "scheme: 'md' is not a sampler; use one with its sett"),

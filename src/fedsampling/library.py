@@ -34,7 +34,6 @@ from fedsampling.base.records import Strict, check
 from fedsampling.base.stopping import Stop, Stopped, watching
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.user_arrays import sha256_of
 from fedsampling.experiments.config import MIRROR_VARIABLE, Config
 from fedsampling.experiments.simulations.network import Training
@@ -119,8 +118,10 @@ def load(
     record = record_input(name, "name")
     record = record.model_dump() if isinstance(record, Strict) else record
     settings = {**record, **settings}
-    if "partition" not in settings:
-        _check_needs_no_partition(settings.get("name"))
+    chosen = Dataset.members().get(str(settings.get("name")))
+    field = chosen.model_fields.get("partition") if chosen else None
+    if field and field.is_required() and "partition" not in settings:
+        raise InputError("partition: missing; choose one of `fedsampling list partitions`")
     dataset = check(Dataset, settings, "dataset.")
     checked = check(Numbers, {"seed": plain_numbers(seed)}, "").seed
     mirror = str(mirror) if mirror else os.environ.get(MIRROR_VARIABLE) or None
@@ -280,17 +281,6 @@ def checked_settings(
     missing = [key for key in ("batch", "step", "rounds") if settings.get(key) is None]
     settings = {key: value for key, value in settings.items() if key not in missing}
     return training_settings(model, scheme, settings, inspect.signature(train).parameters)
-
-
-def _check_needs_no_partition(name: object) -> None:
-    """Raise an error that lists the partitions if a dataset requires one."""
-    dataset = Dataset.members().get(str(name))
-    field = dataset.model_fields.get("partition") if dataset else None
-    if field is not None and field.is_required():
-        family: type[Partition] = field.annotation  # type: ignore[assignment]
-        members = Partition.members().items()
-        names = sorted(partition for partition, member in members if issubclass(member, family))
-        raise InputError(f"partition: missing; {name} needs one of {', '.join(names)}")
 
 
 def datasets() -> "pd.DataFrame":
