@@ -10,10 +10,8 @@ the papers' experiments, and gives the same numbers::
 """
 
 import inspect
-import logging
 import os
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,8 +61,6 @@ DATA_SOURCES = ("official", "embedded")
 CACHE = Path("results/data")  # as the pipeline's
 CHECKPOINT_SECONDS = 60.0  # between two checkpoints
 GRACE_SECONDS = 60.0  # seconds before a scheduler's time limit at which a training stops
-
-logger = logging.getLogger("fedsampling")
 
 
 def load(
@@ -182,7 +178,7 @@ def train(
         Called after each round with the history so far; returning True stops the training.
     progress : bool, optional
         Whether a line on stderr shows the finished rounds and the time left; by default, in
-        terminals and notebooks.  The logger ``fedsampling`` reports start and end (level INFO).
+        terminals and notebooks.
     device : {"auto", "cpu", "cuda"}
     threads : int, optional
         PyTorch's threads during training; by default, the variable ``OMP_NUM_THREADS``, or 1.
@@ -250,9 +246,6 @@ def train(
         np.errstate(over="ignore", invalid="ignore"),
     ):
         network = own_network_of(model, checked, data, loss)
-        began, work = time.perf_counter(), f"{named} on {data.name}"
-        seed_list = ", ".join(map(str, numbers.seeds))
-        logger.info("%s: %d rounds, seeds %s", work, checked.rounds, seed_list)
         with rewritten_line(named, checked.rounds, progress) as tell:
             options = (tell, network, dict(metrics or {}), watch)
 
@@ -264,7 +257,6 @@ def train(
             tables = _resumable(
                 checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
-        logger.info("%s: finished in %.1f s", work, time.perf_counter() - began)
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
     history = _history(tables, numbers.seeds)
     if data.names is not None and checked.evaluation.by_client:
