@@ -141,5 +141,5 @@ def test_listing_says_where_files_lie_without_reading_them(tmp_path):
     assert local["mnist", ""] == ""
     listed = listing(origins)
     assert "ijcnn1\n  provides: 35,000 training samples" in listed
-    assert "cookup (files)" in listed
+    assert "uci_har (archive)" in listed
     assert "unknown size" in listed

@@ -149,11 +149,6 @@ class DelayModel(Named, package="fedsampling.clients"):
         """Give the drawn delays to the clients in another order; by default unchanged."""
         return delays
 
-    @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with published counts; see ``Dataset.verify``."""
-        return ("nothing compares them",)
-
 
 class Synthetic(DelayModel, name="synthetic"):
     """Random link speed and computation time of each client: τ_i = MS / c_i + τ_i,comp.

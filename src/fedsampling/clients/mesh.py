@@ -33,7 +33,7 @@ from fedsampling.base.lazy import pd
 from fedsampling.base.records import Strict
 from fedsampling.base.streams import stream, uniforms
 from fedsampling.clients.delays import DelayModel, Delays, LogNormal
-from fedsampling.data.federated import passed_checks
+from fedsampling.data.federated import check_contents
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 
@@ -123,18 +123,6 @@ class Parameters(Strict):
         return self
 
 
-# Number of lines of each published table.
-LINES = {
-    "nycmesh": {"nodes": 201, "links": 290},
-    "nycmesh/network-map": {
-        "nodes_installed": 462,
-        "links_installed": 421,
-        "sectors_installed": 145,
-    },
-    "async_hfl_delays": {"delay_client_to_gateway": 184, "comp": 184, "comp1": 184},
-}
-
-
 class Nycmesh(DelayModel, name="nycmesh"):
     """Delays on the network of NYC Mesh, Harshvardhan et al. 2025, section 3."""
 
@@ -157,26 +145,6 @@ class Nycmesh(DelayModel, name="nycmesh"):
         assert network is not None
         return as_delays(client_table(network, self.parameters, seed), self.parameters)
 
-    @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published counts: links, nodes, rows."""
-        if edition == "geojson":
-            nodes = map_nodes((folder / "active.json").read_bytes())
-            links = map_links((folder / "links.json").read_bytes())
-            checks = {
-                "200 installed nodes": len(nodes) == 200,
-                "289 links": len(links) == 289,
-                "124 active links": int((links["status"] == "active").sum()) == 124,
-            }
-            return passed_checks(dataset, checks)
-        if edition == "json":
-            return super().verify(dataset, edition, folder)
-        lines = {path.stem: path.read_bytes().count(b"\n") for path in folder.iterdir()}
-        expected = LINES[dataset].items()
-        return passed_checks(
-            folder.name, {f"{n:,} lines in {stem}": lines[stem] == n for stem, n in expected}
-        )
-
 
 def load(data: str, cache: Path, mirror: str | None) -> Mesh:
     """Read (or, embedded, generate) the network."""
@@ -189,6 +157,12 @@ def load(data: str, cache: Path, mirror: str | None) -> Mesh:
     nodes, links, altitudes = (
         _table(path, map_links if path.name in LINKS else map_nodes) for path in paths
     )
+    checks = {
+        "200 installed nodes": len(nodes) == 200,
+        "289 links": len(links) == 289,
+        "124 active links": (links["status"] == "active").sum() == 124,
+    }
+    check_contents("nycmesh", checks)
     return replace(
         assemble(nodes, links, altitudes),
         inputs={

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.data.sources.local_files import folder, is_url
+from fedsampling.data.sources.local_files import folder
 from fedsampling.samplers.interface.in_settings import load_file
 
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
@@ -174,7 +173,7 @@ class Config(Strict):
     )
     mirror: PathText | None = Field(
         None,
-        description="Folder or URL that holds the official files under their original names; "
+        description="Folder that holds the official files, DATASET/FILE with their original names; "
         "tried before the official addresses. If null, the environment variable "
         f"{MIRROR_VARIABLE} is used.",
     )
@@ -316,8 +315,10 @@ def parse(content: dict[str, Any]) -> Config:
         for name in config.reuse
         if not os.path.isdir(name)
     ]
-    if config.mirror and (wrong := _unusable_mirror(config.mirror)):
-        problems.append(f"{mirror}: '{config.mirror}' {wrong}")
+    if config.mirror and not os.path.isdir(folder(config.mirror)):
+        problems.append(
+            f"{mirror}: '{config.mirror}' is not a folder; must be the folder of the official files"
+        )
     if config.store and (wrong := _unusable_store(config.store)):
         problems.append(f"store: {wrong}")
     if config.data == "embedded" and config.scale in ("reduced", "paper"):
@@ -333,18 +334,6 @@ def parse(content: dict[str, Any]) -> Config:
     if problems:
         raise InputError(*problems)
     return config
-
-
-def _unusable_mirror(mirror: str) -> str:
-    """Return the reason why a mirror cannot be used; empty if it can."""
-    if not is_url(mirror):
-        fix = "must be the folder or URL of the official files"
-        return "" if os.path.isdir(folder(mirror)) else f"is not a folder; {fix}"
-    try:
-        host = urlsplit(mirror).hostname
-    except ValueError:
-        host = None
-    return "" if host else "has no host; must be a URL such as https://example.org/data"
 
 
 def _unusable_store(store: str) -> str:
