@@ -64,18 +64,6 @@ def test_with_another_partition_the_figure_is_plain_and_its_claim_is_not_run(dir
     assert reporting.build_report(dirichlet).is_file()
 
 
-def test_plain_curves_show_the_run_to_compare_with(dirichlet):
-    paper = "fraboni2021clustered"
-    overrides = dirichlet.config.overrides[paper]
-    shorter = {**overrides, "mnist": {**overrides["mnist"], "rounds": 3}}
-    config = project(dirichlet.results, paper, "shorter", shorter).config
-    config = config.model_copy(update={"beside": "dirichlet"})
-    compared = computed(Project(config, dirichlet.results, PAPERS))
-    assert drawing.draw(paper, compared) == 0
-    notes = exhibit(compared, paper, "figure1")["notes"]
-    assert any("Dotted: dirichlet" in note and "rounds 3 (4)" in note for note in notes)
-
-
 def summary(cases, at):
     rows = DataFrame({"case": [f"c{number}" for number in range(cases)]})
     rows = rows.assign(sampler="md", seed=0, metric="gap", at=at, value=1.0)

@@ -5,7 +5,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import inf, log, nan, sqrt
 from pathlib import Path
 from textwrap import shorten
@@ -22,7 +22,6 @@ from fedsampling.evidence.provenance import (
     Summaries,
     assess_runs,
     changed,
-    differing,
     has_unverified_data,
 )
 from fedsampling.evidence.statistics import show
@@ -149,8 +148,7 @@ def _render(
     used = {name: summary.only(described.cases) for name, summary in loaded.items()}
 
     def save(layout: Callable[[Summaries], Artefact]) -> list[Path]:
-        drawn = _overlaid(layout, project, spec, artefact, used)
-        return saving.save(drawn, spec, artefact, folder, used, project.facts, pdf)
+        return saving.save(layout(used), spec, artefact, folder, used, project.facts, pdf)
 
     try:
         return save(lambda summaries: draw_function(spec, artefact)(summaries, spec))
@@ -161,34 +159,6 @@ def _render(
         warn_unfit(spec, artefact, outcome, error)
         is_figure = described.kind == "figure"
         return save(lambda summaries: plain(summaries, is_figure, changed(summaries)))
-
-
-def _overlaid(
-    draw: Callable[[Summaries], Artefact],
-    project: Project,
-    spec: Paper,
-    artefact: str,
-    used: Summaries,
-) -> Artefact:
-    """Draw an artefact; if another run is compared with, draw that as well, and overlay it."""
-    ours, other_run = draw(used), project.plan.other_run
-    if not (other_run and ours.figure and used):
-        return ours
-    folder = other_run / "summaries" / spec.key
-    if lacking := [name for name in used if not (folder / f"{name}.parquet").is_file()]:
-        note = f"{other_run.name} has no {', '.join(lacking)}, so it is not compared here."
-        return replace(ours, notes=(*ours.notes, note))
-    other_summaries = load_summaries(spec.key, used, other_run)
-    cases = spec.artefacts[artefact].cases
-    other_summaries = {name: summary.only(cases) for name, summary in other_summaries.items()}
-    if not differing(used, other_summaries):
-        return ours
-    try:
-        theirs = draw(other_summaries)
-    except Exception as error:  # as in _render: the settings of the other run may not fit
-        note = f"{other_run.name} cannot be drawn in this layout ({in_one_line(error)})."
-        return replace(ours, notes=(*ours.notes, note))
-    return saving.with_overlay(ours, theirs, other_run.name, used, other_summaries, project.facts)
 
 
 # Summaries: the runs of an experiment's jobs, joined into one table.

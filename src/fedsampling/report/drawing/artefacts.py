@@ -27,7 +27,6 @@ class Artefact:
     # number of significant digits in a table, by column
     formats: Mapping[str, int] = field(default_factory=dict)
     table: pd.DataFrame | None = None  # the table to show, if it differs from `data`
-    beside: str = ""  # label on the figure that names the run with dotted curves
     caption: str = ""  # replaces the caption in ``paper.yaml``, unless empty
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from fedsampling.evidence.provenance import Summaries
@@ -234,42 +233,6 @@ def focus(axes: Axes) -> None:
     axes.autoscale(axis="y")  # another panel with the same y axis may have limited it
     bottom, top = axes.get_ylim()
     axes.set_ylim(max(bottom, low), min(top, high))
-
-
-def overlay(figure: Figure, other_figure: Figure) -> bool:
-    """Add the differing curves of another version of a figure, dotted, with a pale outline.
-
-    Reference lines are not added. Axes cover both figures, which have the same panels. Returns
-    whether any curve was added.
-    """
-    added = False
-    for panel, theirs in zip(figure.axes, other_figure.axes, strict=True):
-        drawn = [line.get_xydata() for line in panel.lines]
-        differing = [
-            line
-            for line in theirs.lines
-            if line.get_transform() is theirs.transData
-            and not any(np.array_equal(line.get_xydata(), data, equal_nan=True) for data in drawn)
-        ]
-        if not differing:
-            continue
-        added = True
-        limits = np.array([[*axes.get_xlim(), *axes.get_ylim()] for axes in (panel, theirs)])
-        low, high = limits.min(axis=0), limits.max(axis=0)
-        for line in differing:
-            looks = line.properties()
-            panel.plot(
-                *line.get_data(),
-                color=looks["color"],
-                marker=looks["marker"],
-                markersize=looks["markersize"],
-                markerfacecolor="none",
-                linestyle="None" if looks["linestyle"] == "None" else (0, (1, 1.5)),
-                path_effects=[withStroke(linewidth=3, foreground="white", alpha=0.8)],
-                label="_" + str(line.get_label()).removeprefix("_"),
-            )
-        panel.set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
-    return added
 
 
 def only(summary: Summary, metrics: Collection[str]) -> Summary:
