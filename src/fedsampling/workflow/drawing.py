@@ -40,7 +40,7 @@ from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
-from fedsampling.report.drawing.curves import plain
+from fedsampling.report.drawing.curves import undrawn
 from fedsampling.runs import resources, store
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import PUBLISHED, run_stores
@@ -147,18 +147,16 @@ def _render(
     described = spec.artefacts[artefact]
     used = {name: summary.only(described.cases) for name, summary in loaded.items()}
 
-    def save(layout: Callable[[Summaries], Artefact]) -> list[Path]:
-        return saving.save(layout(used), spec, artefact, folder, used, project.facts, pdf)
+    def save(drawn: Artefact) -> list[Path]:
+        return saving.save(drawn, spec, artefact, folder, used, project.facts, pdf)
 
     try:
-        return save(lambda summaries: draw_function(spec, artefact)(summaries, spec))
+        return save(draw_function(spec, artefact)(used, spec))
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):
             raise
-        outcome = "drawn as plain curves or a plain table, because its layout does not fit"
-        warn_unfit(spec, artefact, outcome, error)
-        is_figure = described.kind == "figure"
-        return save(lambda summaries: plain(summaries, is_figure, changed(summaries)))
+        warn_unfit(spec, artefact, "not drawn, because its layout does not fit", error)
+        return save(undrawn(used, described.kind == "figure", changed(used)))
 
 
 # Summaries: the runs of an experiment's jobs, joined into one table.
