@@ -1,4 +1,4 @@
-"""The report for programs: an RO-Crate with the provenance of every file, and schema.org in pages.
+"""The report for programs: an RO-Crate with the provenance of every file.
 
 The Workflow Run RO-Crate is the last step of the report: it describes the folder that
 :mod:`fedsampling.report.site` wrote.  The folder can be zipped and deposited.
@@ -15,7 +15,6 @@ from fedsampling.base import files
 from fedsampling.base.errors import InputError
 from fedsampling.report.citation import Software
 from fedsampling.report.content import Chapter, period, provenances, settings
-from fedsampling.report.drawing.saving import slug
 
 METADATA = "ro-crate-metadata.json"
 _PROFILES = {
@@ -207,58 +206,3 @@ def _add(crate: ROCrate, identity: str, kind: str, **properties: Any) -> Context
     for name, value in properties.items():
         entity[name] = value
     return entity
-
-
-def linked_report(software: Software, chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Describe the report in terms of schema.org."""
-    when = period(chapters)
-    return {
-        "@type": "Dataset",
-        "name": f"Report of {software.title}",
-        "description": software.abstract,
-        "creator": [_organization(author) for author in software.authors],
-        "license": f"https://spdx.org/licenses/{software.licence}",
-        "version": software.version,
-        **({"dateModified": when[1]} if when else {}),
-        "citation": [_article(chapter) for chapter in chapters],
-        "distribution": {
-            "@type": "DataDownload",
-            "encodingFormat": "text/csv",
-            "contentUrl": "claims.csv",
-        },
-    }
-
-
-def linked_claims(software: Software, chapter: Chapter) -> list[dict[str, Any]]:
-    """Describe each verdict in terms of schema.org."""
-    return [
-        {
-            "@type": "ClaimReview",
-            "url": f"{chapter.key}.html#claim-{slug(claim.id)}",
-            "claimReviewed": claim.statement,
-            "itemReviewed": {"@type": "Claim", "appearance": _article(chapter)},
-            "author": [_organization(author) for author in software.authors],
-            "reviewRating": {
-                "@type": "Rating",
-                "alternateName": f"{claim.verdict} ({claim.grade})",
-            },
-            "reviewBody": claim.reason,
-        }
-        for claim in chapter.claims
-        if claim.grade != "not run"
-    ]
-
-
-def _article(chapter: Chapter) -> dict[str, Any]:
-    paper = chapter.paper
-    return {
-        "@type": "ScholarlyArticle",
-        "name": paper.title,
-        "author": [{"@type": "Person", "name": name} for name in chapter.authors],
-        "datePublished": str(paper.year),
-        **({"url": paper.url} if paper.url else {}),
-    }
-
-
-def _organization(name: str) -> dict[str, str]:
-    return {"@type": "Organization", "name": name}

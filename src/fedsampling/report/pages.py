@@ -28,7 +28,6 @@ from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
 from fedsampling.report import citation, content, formats, overview
 from fedsampling.report.citation import Software
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, View, period, provenances
-from fedsampling.report.crate import linked_claims, linked_report
 from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
@@ -173,7 +172,6 @@ def write(
     render(
         "index.html",
         **overall,
-        metadata=_json_ld(linked_report(software, chapters)),
         map_rows=overview.evidence_map(chapters),
         run=run,
         outcomes=overview.main_outcomes(chapters),
@@ -184,7 +182,6 @@ def write(
             f"{chapter.key}.html",
             "paper.html",
             chapter=chapter,
-            metadata=_json_ld(*linked_claims(software, chapter)),
             settings=_settings([chapter]),
             checks=_checks([chapter]),
             tables=_tables(root, chapter),
@@ -349,7 +346,3 @@ def _reproduced(chapter: Chapter) -> str:
     verdicts = [claim.verdict for claim in empirical if claim.grade == GRADES[0]]
     count = f"{verdicts.count('reproduced')} of {len(verdicts)}" if verdicts else "no claim"
     return f"{count} at the paper's size"
-
-
-def _json_ld(*entities: dict[str, Any]) -> Markup:
-    return as_json({"@context": "https://schema.org", "@graph": entities})
