@@ -93,7 +93,7 @@ def test_run_links_what_it_read_to_what_it_made(crate):
     assert {"workflow/config.yaml", "first2022paper/paper.yaml", f"#input-{'12' * 32}"} <= inputs
     assert {"#scale-quick", "#scale-paper", "#data-embedded", "#data-official"} <= inputs
     outputs = {_["@id"] for _ in run["result"]}
-    assert {"index.html", "first2022paper/figure1/figure1.svg", "claims.csv"} <= outputs
+    assert {"index.html", "first2022paper/figure1/figure1.svg", "verdicts.json"} <= outputs
     assert not inputs & outputs
 
 

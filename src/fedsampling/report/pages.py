@@ -4,12 +4,10 @@
 folder.  ``templates/`` holds layout and text; this module prepares the values that they show.
 """
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,7 @@ from fedsampling.evidence.provenance import (
     recheck_sentence,
 )
 from fedsampling.evidence.statistics import listed
-from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
+from fedsampling.evidence.verdicts import GRADES, LABELS, Grade
 from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
 from fedsampling.report import citation, content, formats, overview
 from fedsampling.report.citation import Software
@@ -147,7 +145,6 @@ def write(
     scales = [f"{name}: {value}" for name, value in _settings(chapters).items()]
     bibtex = citation.software_bibtex(software, when[1] if when else None, scales)
     texts = {
-        "claims.csv": _claims_csv(chapters),
         "verdicts.json": verdicts_json(chapters),
         "fedsampling.bib": bibtex,
     }
@@ -294,20 +291,6 @@ def _distinct(values: Iterable[str | None], separator: str) -> list[str]:
     return sorted({part for value in values if value for part in value.split(separator)})
 
 
-def _claims_csv(chapters: Iterable[Chapter]) -> str:
-    stream = io.StringIO()
-    table = csv.writer(stream, lineterminator="\n")
-    nested = ("declared", "drawn", "readings", "parts")
-    columns = [field.name for field in fields(Claim) if field.name not in nested]
-    table.writerow(["paper", *columns, "declared", "parts"])
-    for chapter in chapters:
-        for claim in chapter.claims:
-            declared = f"{claim.declared.when}, {claim.declared.date}" if claim.declared else ""
-            cells = [getattr(claim, name) for name in columns]
-            table.writerow([chapter.key, *cells, declared, overview.answers(claim)])
-    return stream.getvalue()
-
-
 def verdicts_json(chapters: Iterable[Chapter]) -> str:
     """Write all verdicts as a list of records; docs/verdicts.md describes the fields.
 
@@ -328,6 +311,8 @@ def verdicts_json(chapters: Iterable[Chapter]) -> str:
             "ours_text": claim.ours,
             "verdict": claim.verdict,
             "grade": claim.grade,
+            "rule": claim.rule,
+            "reason": claim.reason,
             "parts": claim.parts,
             "seeds": claim.seeds,
             "declared": claim.declared and asdict(claim.declared),
