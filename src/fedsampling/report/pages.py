@@ -153,7 +153,7 @@ def write(
         texts[name] = templates.get_template(f"{template or name}.j2").render(values)
 
     overall = {"settings": _settings(chapters), "checks": _checks(chapters)}
-    run = _provenance(chapters)
+    run = _run_totals(chapters)
     for name in ("README.md", "claims.html", "figures.html"):
         render(name, **overall)
     render(
@@ -257,35 +257,15 @@ def _settings(chapters: Sequence[Chapter]) -> dict[str, str]:
     return {name: listed(words) or "none" for name, words in content.settings(chapters).items()}
 
 
-def _provenance(chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Summarise the provenance of all artefacts."""
-    origins = list(provenances(chapters))
+def _run_totals(chapters: Sequence[Chapter]) -> dict[str, Any]:
+    """Return the period, number and computing time of all runs."""
     # Several artefacts can show the same runs; count these once.
-    distinct = list({(o.spec_digest, o.started, o.finished): o for o in origins}.values())
-    versions: dict[str, set[str]] = {}
-    for origin in origins:
-        for name, version in {
-            "fedsampling": origin.package,
-            "Python": origin.python,
-            **origin.versions,
-        }.items():
-            if version:
-                versions.setdefault(name, set()).update(version.split(", "))
+    origins = {(o.spec_digest, o.started, o.finished): o for o in provenances(chapters)}
     return {
         "period": period(chapters),
-        "devices": _distinct((origin.device for origin in origins), "; "),
-        "commits": _distinct((origin.commit for origin in origins), ", "),
-        "runs": sum(origin.runs for origin in distinct),
-        "seconds": sum(origin.seconds or 0.0 for origin in distinct),
-        "peak_mb": max((origin.peak_mb or 0.0 for origin in origins), default=0.0),
-        "versions": {name: sorted(versions[name]) for name in sorted(versions, key=str.lower)},
-        "inputs": sorted({pair for origin in origins for pair in origin.inputs.items()}),
+        "runs": sum(origin.runs for origin in origins.values()),
+        "seconds": sum(origin.seconds or 0.0 for origin in origins.values()),
     }
-
-
-def _distinct(values: Iterable[str | None], separator: str) -> list[str]:
-    """Split joined lists; return each entry once, sorted."""
-    return sorted({part for value in values if value for part in value.split(separator)})
 
 
 def verdicts_json(chapters: Iterable[Chapter]) -> str:
