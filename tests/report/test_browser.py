@@ -186,19 +186,13 @@ def test_tables_are_sorted_by_number_with_what_is_missing_last(report, tmp_path)
     ]
 
 
-def test_a_link_opens_a_card_whose_settings_are_dots(report, tmp_path):
+def test_a_link_opens_a_card(report, tmp_path):
     script = """
-      addEventListener("hashchange", () => {
-        const card = document.getElementById("claim-c4");
-        const dots = [...card.querySelectorAll("circle title")].map(title => title.textContent);
-        report([card.closest("details").open, dots]);
-      });
+      addEventListener("hashchange", () =>
+        report(document.getElementById("claim-c4").closest("details").open));
       location.hash = "claim-c4";
     """
-    is_open, dots = _seen(report / "first2022paper.html", script, tmp_path)
-    assert is_open
-    assert len(dots) == 2
-    assert "reproduced, 7.40 [7.10, 7.70]" in dots[0]
+    assert _seen(report / "first2022paper.html", script, tmp_path)
 
 
 def test_the_chooser_answers_by_the_situation(report, tmp_path):

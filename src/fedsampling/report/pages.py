@@ -70,7 +70,6 @@ FILTERS = (
     formats.in_words,
     formats.recorded_duration,
     formats.setting,
-    formats.settings_plots,
     formats.statistic,
     formats.symbols,
     formats.typeset,
