@@ -5,17 +5,12 @@ import json
 import re
 import shutil
 import subprocess
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 from test_pages import PAGES as PLAIN_PAGES
-
-from fedsampling.samplers.clustered import allocate_by_size
-from fedsampling.samplers.optimal import probabilities
-from fedsampling.theory.weights import statistics
 
 CHROMIUM = shutil.which("chromium")
 PAGES = (*PLAIN_PAGES, "explorer.html", "schemes.html")
@@ -225,38 +220,6 @@ def test_a_search_unfolds_the_table_of_samplers(report, tmp_path):
       report([folded, block.matches(".folded"), rows]);
     """
     assert _seen(report / "schemes.html", script, tmp_path) == [True, False, ["oort-fedscale"]]
-
-
-def test_the_widget_agrees_with_the_python_functions(report, tmp_path):
-    rng = np.random.default_rng(0)
-    cases = [(rng.integers(1, 900, 7), rng.permutation(7) + 1.0, m) for m in (1, 3, 7)]
-    plain = json.dumps([(n.tolist(), delays.tolist(), m) for n, delays, m in cases])
-    script = f"""
-      const rows = widget.querySelectorAll("tbody tr").length;
-      report([rows, {plain}.map(([samples, delays, m]) => compute(samples, delays, m))]);
-    """
-    rows, computed = _seen(report / "schemes.html", script, tmp_path)
-    assert rows == 5
-    for (n_samples, delays, m), samplers in zip(cases, computed, strict=True):
-        p = n_samples / n_samples.sum()
-        r = allocate_by_size(n_samples, m)
-        q = probabilities(p, m)
-        for name in ("md", "uniform"):
-            expected = statistics(name, p, m).variance
-            assert samplers[name]["variance"] == pytest.approx(expected, abs=1e-12)
-        every = list(product(range(7), repeat=m)) if m < 7 else []
-        for name, rows in {"md": np.tile(p, (m, 1)), "clustered_size": r}.items():
-            assert samplers[name]["inclusion"] == pytest.approx(1 - (1 - rows).prod(0))
-            chances = [np.prod(rows[np.arange(m), list(drawn)]) for drawn in every]
-            slowest = [delays[list(drawn)].max() for drawn in every]
-            if every:
-                assert samplers[name]["seconds"] == pytest.approx(np.dot(chances, slowest))
-        sets = [delays[list(drawn)].max() for drawn in combinations(range(7), m)]
-        assert samplers["uniform"]["seconds"] == pytest.approx(np.mean(sets))
-        variance = (r * (1 - r)).sum(0) / m**2
-        assert samplers["clustered_size"]["variance"] == pytest.approx(variance, abs=1e-12)
-        assert samplers["optimal"]["inclusion"] == pytest.approx(q)
-        assert samplers["flanp"]["seconds"] == m
 
 
 def test_a_sampler_shows_its_clients_one_by_one(report, tmp_path):
