@@ -131,12 +131,6 @@ def add_crossmatrix(root):
         "scheme,set,title,differ,reached,runs,speed_up,speed_up_low,speed_up_high,family,unequal,"
         "skewed,away,worlds,fresh\n" + "\n".join(rows) + "\n"
     )
-    (folder / "clients_three" / "clients_three.csv").write_text(
-        "sampler,client,samples,expected,participation,relative_weight,accuracy,never_selected,"
-        "worst_accuracy\n"
-        "md,H0,10,0.1,0.1,1,0.5,0,0.4\nmd,H1,20,0.2,0.2,1,0.75,0,0.4\nmd,H2,30,0.3,0.3,1,1,0,0.4\n"
-        "tifl,H0,10,0.1,0,0,0.25,0.3,0.2\ntifl,H1,20,0.2,0.5,1.5,1,0.3,0.2\ntifl,H2,30,0.3,,,1,0.3,0.2\n"
-    )
     for name in artefacts:
         redraw(folder / name)
 

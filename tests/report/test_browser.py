@@ -222,23 +222,6 @@ def test_a_search_unfolds_the_table_of_samplers(report, tmp_path):
     assert _seen(report / "schemes.html", script, tmp_path) == [True, False, ["oort-fedscale"]]
 
 
-def test_a_sampler_shows_its_clients_one_by_one(report, tmp_path):
-    script = """
-      const page = document.getElementById("each-client");
-      const texts = parts => [...parts].map(part => part.textContent);
-      enter(page.querySelector("form").elements.first, "tifl", "change");
-      report([page.hidden, page.querySelectorAll("svg rect.first").length,
-        texts(page.querySelectorAll(".reading span")),
-        texts(page.querySelectorAll("tbody tr")[1].cells)]);
-    """
-    hidden, bars, reading, row = _seen(report / "schemes.html", script, tmp_path)
-    assert not hidden
-    assert bars == 5  # three accuracies; participation of the two that were available
-    assert "30.0 % of the clients never take part" in reading[0]
-    assert "accuracy 75.0 % on average, 40.0 % for the worst tenth" in reading[1]
-    assert row == ["H1", "20", "50.0 %", "1.5", "100.0 %", "20.0 %", "1", "75.0 %"]
-
-
 def test_commands_are_copied(report, tmp_path):
     script = """
       const button = document.querySelector(".copy");

@@ -22,7 +22,7 @@ from fedsampling.evidence.provenance import (
 )
 from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import LABELS, Grade
-from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
+from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
 from fedsampling.report import citation, content, formats, overview
 from fedsampling.report.citation import Software
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, View, period, provenances
@@ -36,7 +36,6 @@ from fedsampling.report.text import TEMPLATES, environment
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
 from fedsampling.report.which_sampler.comparison import (
     Comparison,
-    read_clients,
     read_comparisons,
 )
 
@@ -53,6 +52,7 @@ GRADE_CLASSES: Mapping[Grade, str] = {
     "preliminary": "preliminary",
     "not run": "not-run",
 }
+LEFT_OUT = "left_out"  # artefact of the cross matrix whose notes say who is left out
 # The pages that every page links to; others are added if they exist.
 SITE_PAGES: Mapping[str, str] = {
     "index.html": "All papers",
@@ -201,8 +201,8 @@ def write(
             lookup=as_json(lookup_table(comparisons)),
             costs=INFORMATION_COSTS,
             settings=_settings([matrix]),
-            left_out=read_clients(root / CROSS_MATRIX, matrix),
-            as_json=as_json,
+            clients=[each for each in matrix.exhibits if each.artefact.startswith(CLIENTS)],
+            left_out=[each for each in matrix.exhibits if each.artefact == LEFT_OUT],
         )
     for name, text in texts.items():
         files.write_text(root / name, text)
