@@ -10,7 +10,6 @@ from fedsampling.report.formats import (
     rounding,
     typeset,
     typeset_html,
-    with_labelled_cells,
 )
 
 
@@ -36,16 +35,6 @@ def test_scripts_of_symbols_are_set_but_words_and_code_stay(text, html):
 def test_tags_of_a_table_are_left_alone():
     html = '<td class="p_i" style="a_b">p_i &lt; 1</td>'
     assert typeset_html(html) == '<td class="p_i" style="a_b">p<sub>i</sub> &lt; 1</td>'
-
-
-def test_cells_of_a_table_name_their_columns_for_narrow_screens():
-    table = (
-        '<table><thead><tr><th>a</th><th><em>b</em> "c"</th></tr></thead><tbody>{}</tbody></table>'
-    )
-    result = with_labelled_cells(table.format("<tr><td>1</td><td>2</td></tr>") + table.format(""))
-    assert '<td data-label="a">1</td><td data-label="b &quot;c&quot;">2</td>' in result
-    assert result.count('<table class="cards">') == 2
-    assert result.count('<th scope="col">') == 4
 
 
 @pytest.mark.parametrize(

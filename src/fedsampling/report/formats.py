@@ -139,32 +139,6 @@ def size_attributes(png: Path) -> Markup:
     return Markup(f'width="{width}" height="{height}" style="--wide: {width}px"')
 
 
-def with_labelled_cells(html: str) -> str:
-    """Label each cell of a table with its column: on a narrow screen, a row becomes a card."""
-    return re.sub("<table.*?</table>", _label_cells, html, flags=re.DOTALL)
-
-
-def _label_cells(table: re.Match[str]) -> str:
-    heads = [
-        symbols(re.sub("<[^>]*>", "", head)).replace('"', "&quot;")
-        for head in re.findall("<th>(.*?)</th>", table[0])
-    ]
-
-    def row(match: re.Match[str]) -> str:
-        names = iter(heads)
-        return re.sub("<td>", lambda _: f'<td data-label="{next(names, "")}">', match[0])
-
-    html = re.sub("<tr>.*?</tr>", row, table[0], flags=re.DOTALL)
-    for old, new in {
-        "<table[^>]*>": '<table class="cards">',
-        "<th></th>": "<td></td>",
-        "<th>": '<th scope="col">',
-        ' style="text-align: right;"': "",
-    }.items():
-        html = re.sub(old, new, html)
-    return html
-
-
 # Our values next to the paper's: axes of claim cards, and the numbers that a figure prints.
 #
 # Positions are in per cent of the axis' width; ``templates/parts.html.j2`` draws them as inline

@@ -74,7 +74,6 @@ FILTERS = (
     formats.symbols,
     formats.typeset,
     formats.typeset_html,
-    formats.with_labelled_cells,
     overview.answers,
     overview.headline,
     slug,
@@ -233,7 +232,8 @@ def _tables(root: Path, chapter: Chapter) -> dict[str, Markup]:
     for exhibit in chapter.exhibits:
         if exhibit.kind != "figure":
             path = root / chapter.key / exhibit.artefact / exhibit.files["html"]
-            html = formats.with_labelled_cells(path.read_text("utf-8"))
+            html = path.read_text("utf-8").replace(' style="text-align: right;"', "")
+            html = html.replace("<th>", '<th scope="col">')
             tables[exhibit.artefact] = formats.typeset_html(html)
     return tables
 
