@@ -25,8 +25,6 @@ from fedsampling.report.drawing.artefacts import Exhibit
 _POWERS = "⁰¹²³⁴-⁹"
 _SYMBOL = r"(?:(?<!\w)[^\W\d_][\u0300-\u036f]?|[\])}|‖]|(?<![\w.])\d+(?=\^))"
 _SCRIPT = rf"[_^](?:\{{(?:[^{{}}]|\{{[^{{}}]*\}})*\}}|[-−]?[^\W_{_POWERS}]{{1,3}}|\*)"
-_SUBSCRIPTS = dict(zip("0123456789aeijkmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑᵢⱼₖₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
-_SUPERSCRIPTS = dict(zip("0123456789kmnorst", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵏᵐⁿᵒʳˢᵗ", strict=True))
 _GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "eta": "η", "sigma": "σ", "sum": "Σ"}
 _NAMED = re.compile(rf"\b(?:{'|'.join(_GREEK)})(?=[_^][\w{{])")
 # Figures and tables by the paper's own number; all others are folded away.
@@ -45,19 +43,6 @@ def typeset(text: object) -> Markup:
 def typeset_html(html: str) -> Markup:
     """Typeset subscripts and superscripts in trusted HTML; tags are unchanged."""
     return Markup(re.sub(r"(?<=>)[^<>]+", lambda match: _set(match[0]), html))
-
-
-def symbols(text: object) -> str:
-    """Write subscripts and superscripts as Unicode characters, for titles without HTML."""
-
-    def translate(script: re.Match[str]) -> str:
-        letters = script[0][1:].strip("{}")
-        table = _SUBSCRIPTS if script[0][0] == "_" else _SUPERSCRIPTS
-        return "".join(table[x] for x in letters) if set(letters) <= set(table) else script[0]
-
-    return _FORMULA.sub(
-        lambda match: match[1] + re.sub(_SCRIPT, translate, match[2]), _greek(str(text))
-    )
 
 
 def _greek(text: str) -> str:
@@ -82,7 +67,7 @@ def exhibit_name(exhibit: Exhibit) -> str:
     """Name an artefact: a figure or table of the paper by its number, others by their title."""
     if NUMBERED.fullmatch(exhibit.artefact):
         return in_words(exhibit.artefact)
-    return symbols(exhibit.title)
+    return exhibit.title
 
 
 def in_words(identifier: str) -> str:

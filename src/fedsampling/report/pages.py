@@ -71,7 +71,6 @@ FILTERS = (
     formats.recorded_duration,
     formats.setting,
     formats.statistic,
-    formats.symbols,
     formats.typeset,
     formats.typeset_html,
     overview.answers,
