@@ -7,7 +7,6 @@ from fedsampling.experiments.papers import Reported
 from fedsampling.report.formats import (
     axes,
     printed_numbers,
-    rounding,
     typeset,
     typeset_html,
 )
@@ -35,20 +34,6 @@ def test_scripts_of_symbols_are_set_but_words_and_code_stay(text, html):
 def test_tags_of_a_table_are_left_alone():
     html = '<td class="p_i" style="a_b">p_i &lt; 1</td>'
     assert typeset_html(html) == '<td class="p_i" style="a_b">p<sub>i</sub> &lt; 1</td>'
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "half"),
-    [
-        ("23.1", "dB", "± 0.05"),
-        ("1.22e-2", "", "± 5e-05"),
-        ("85", "%", "± 0.5"),
-        ("100", "", ""),  # a count is exact
-        ("2^9·10^8", "bits", ""),
-    ],
-)
-def test_rounding_is_half_a_unit_of_the_last_digit(value, unit, half):
-    assert rounding(value, unit) == half
 
 
 def test_numbers_of_an_artefact_come_with_ours_where_a_claim_compares_them():

@@ -242,20 +242,17 @@ def _round(value: float) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
-_DECIMAL = re.compile(r"-?\d+(?:\.(?P<digits>\d+))?(?:e(?P<power>[+-]?\d+))?")
-_MEASURED = frozenset({"%", "dB", "points", "s"})  # units of integers that were rounded
+_DECIMAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
 class PrintedNumber:
     """A number that the paper prints, a row of ``reported.csv``, next to ours.
 
-    `rounding` is half a unit of the last printed digit; empty if the number is exact, or for text.
     `claim` compares the number with `ours` and its interval; empty without one.
     """
 
     row: Reported
-    rounding: str
     claim: str
     ours: str
 
@@ -268,7 +265,6 @@ def printed_numbers(
     numbers = [
         PrintedNumber(
             row,
-            rounding(row.value, row.unit),
             row.claim if row.claim in by_id else "",
             _ours(by_id.get(row.claim), row.value),
         )
@@ -276,15 +272,6 @@ def printed_numbers(
         if row.artefact == artefact
     ]
     return tuple(sorted(numbers, key=lambda number: (not number.ours, not number.claim)))
-
-
-def rounding(value: str, unit: str) -> str:
-    """Return half a unit of the last printed digit, such as ``± 0.05`` for 23.1."""
-    match = _DECIMAL.fullmatch(value)
-    if not match or (match["digits"] is None and match["power"] is None and unit not in _MEASURED):
-        return ""
-    exponent = int(match["power"] or 0) - len(match["digits"] or "")
-    return f"± {0.5 * 10.0**exponent:g}"
 
 
 def _ours(claim: Claim | None, value: str) -> str:
