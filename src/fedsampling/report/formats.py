@@ -14,7 +14,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from PIL import Image
 
 from fedsampling.base.progress import format_duration
-from fedsampling.evidence.statistics import listed, show_interval
+from fedsampling.evidence.statistics import show_interval
 from fedsampling.evidence.verdicts import Claim, Interval
 from fedsampling.experiments.papers import Reported
 from fedsampling.report.drawing.artefacts import Exhibit
@@ -161,16 +161,6 @@ class Axis:
 def axes(drawn: Iterable[Interval]) -> tuple[Axis, ...]:
     """Place a claim's intervals on axes, one for each unit and statement."""
     return tuple(_axis(list(group)) for _, group in groupby(drawn, _statement))
-
-
-def accepted_values(drawn: Iterable[Interval]) -> list[str]:
-    """Return the values that the rule accepts as reproduced, a line for each statement."""
-    lines = []
-    for (unit, least, most, _), group in groupby(drawn, _statement):
-        names = listed([interval.name for interval in group])
-        if region := _region(least, most):
-            lines.append(f"{unit}: {region}, for {names}")
-    return lines
 
 
 def _region(least: float | None, most: float | None) -> str:

@@ -63,7 +63,6 @@ SITE_PAGES: Mapping[str, str] = {
 # Functions that templates use as filters, by their names.
 FILTERS = (
     dataset_name,
-    formats.accepted_values,
     formats.axes,
     formats.exhibit_name,
     formats.experiments_by_paper,
