@@ -93,25 +93,6 @@ def recorded_duration(seconds: float | None) -> str:
     return "not recorded" if seconds is None else format_duration(seconds)
 
 
-def experiments_by_paper(users: Iterable[str]) -> dict[str, str]:
-    """List experiments with their case, or number of cases, from ``paper/experiment: case, …``."""
-    by_paper: dict[str, dict[str, list[str]]] = {}
-    for user in users:
-        name, _, cases = user.partition(": ")
-        paper, _, experiment = name.partition("/")
-        by_paper.setdefault(paper, {}).setdefault(experiment, []).extend(cases.split(", "))
-    return {
-        paper: ", ".join(name + _cases(cases) for name, cases in experiments.items())
-        for paper, experiments in by_paper.items()
-    }
-
-
-def _cases(names: Sequence[str]) -> str:
-    if len(names) > 1:
-        return f" ({len(names)} cases)"
-    return "" if names[0] == "base" else f" ({names[0]})"
-
-
 def as_json(content: Any) -> Markup:
     """Write JSON that cannot close its script element."""
     return Markup(json.dumps(content, ensure_ascii=False).replace("<", "\\u003c"))

@@ -65,7 +65,6 @@ FILTERS = (
     dataset_name,
     formats.axes,
     formats.exhibit_name,
-    formats.experiments_by_paper,
     formats.in_words,
     formats.recorded_duration,
     formats.setting,
