@@ -164,8 +164,6 @@ def _card(folder, name, papers, data, badges):
         "users": [f"{papers[0]}/regression: {LONG_WORD}"],
         "settings": {"alpha": 0.5, "note": HOSTILE},
         "statistics": statistics | {"sample shape": "32 x 32"},
-        "labels": {str(label): 1000 + label for label in range(30)},
-        "labels_test": {str(label): 77 for label in range(10)},
     }
     card = {"dataset": name, "data": data, "papers": papers, "badges": badges, "notes": [HOSTILE]}
     parts = {"origins": [origin], "inputs": {"train.bin": "ab" * 32}, "partitions": [partition]}
