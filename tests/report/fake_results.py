@@ -14,7 +14,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
 from fedsampling.report import site
 from fedsampling.report.drawing import views
-from fedsampling.report.drawing.style import number_layer, printed_level, with_switch
+from fedsampling.report.drawing.style import printed_level
 
 HOSTILE = '<script>alert("1")</script> & <b>"bold"</b>'
 LONG_WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
@@ -247,12 +247,9 @@ def _figure(root, paper, name, origin, badges):
         axes.set(xlabel="iteration", ylabel="MSD (dB)")
         printed_level(axes, -23.1)
         axes.legend()
-    number_layer(figure)
     with mpl.rc_context({"svg.hashsalt": "fixed"}):
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         figure.savefig(folder / f"{name}.png")
-    svg = folder / f"{name}.svg"
-    svg.write_text(with_switch(svg.read_text("utf-8")), "utf-8")
     (folder / f"{name}.csv").write_text("at,msd\n1,0.0\n100,-23.1\n")
     alt = "Mean-square deviation falls by 23 dB."
     _artefact(folder, paper, name, "figure", origin, badges, alt, ("svg", "png", "csv"))
@@ -290,7 +287,6 @@ def _artefact(folder, paper, name, kind, origin, badges, alt, forms):
         "files": {form: f"{name}.{form}" for form in forms},
         "digests": {form: sha256(folder / f"{name}.{form}") for form in forms},
         "command": f"fedsampling render {paper} {name}",
-        "marks_printed": kind == "figure",
         "provenance": origin | ({"runs": 0, "seeds": "0"} if kind == "text" else runs),
     }
     write_record(folder / "artefact.json", content)

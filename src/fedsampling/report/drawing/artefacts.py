@@ -38,8 +38,7 @@ class Exhibit:
     """An artefact as files, described by its ``artefact.json``.
 
     Names and SHA-256 of files are by format. `command` redraws it; `badges` are reasons why it is
-    not evidence. `marks_printed`: whether the figure marks numbers that the paper prints, in a
-    layer that can be hidden.
+    not evidence.
     """
 
     paper: str
@@ -54,7 +53,6 @@ class Exhibit:
     digests: Mapping[str, str]
     command: str
     provenance: Provenance
-    marks_printed: bool = False
 
 
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {

@@ -25,7 +25,7 @@ from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Exhibit, displayed, markup
-from fedsampling.report.drawing.style import VERMILION, number_layer, with_switch
+from fedsampling.report.drawing.style import VERMILION
 
 
 def save(
@@ -46,16 +46,12 @@ def save(
     labels = badges(summaries, facts)
     files = {"csv": f"{name}.csv"}
     write_text(folder / files["csv"], artefact.data.to_csv(index=False, lineterminator="\n"))
-    layered = artefact.figure is not None and number_layer(artefact.figure)
     if artefact.figure is not None:
         _print_badges(artefact.figure, labels)
         _lay_out(artefact.figure)
         for kind in ("svg", "png"):
             files[kind] = f"{name}.{kind}"
             _save_figure(artefact.figure, folder / files[kind], kind)
-        if layered:
-            path = folder / files["svg"]
-            write_text(path, with_switch(path.read_text("utf-8")))
         if pdf:
             _save_figure(artefact.figure, folder / f"{name}.pdf", "pdf")
     else:
@@ -77,7 +73,6 @@ def save(
         digests={kind: sha256(folder / name) for kind, name in files.items()},
         command=f"fedsampling render {paper.key} {name}",
         provenance=provenance(summaries, facts),
-        marks_printed=layered,
     )
     write_record(folder / "artefact.json", asdict(exhibit))
     return [folder / name for name in (*files.values(), "artefact.json")]

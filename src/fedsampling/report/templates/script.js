@@ -81,18 +81,6 @@ const open = () => {
 addEventListener("hashchange", open);
 open();
 
-// A switch for the numbers of the paper in a figure: under another address the SVG hides them.
-for (const place of document.querySelectorAll("[data-switch]")) {
-  const source = place.closest("figure").querySelector("[data-printed] source");
-  const label = document.createElement("label"), box = document.createElement("input");
-  const address = source.srcset;
-  box.type = "checkbox";
-  box.checked = true;
-  box.addEventListener("input", () => { source.srcset = address + (box.checked ? "" : "#without-printed"); });
-  label.append(box, " Show the paper's numbers.");
-  place.append(label);
-}
-
 // The chooser: looks up the advice for the chosen answers, which the address keeps.
 const chooser = document.getElementById("chooser");
 if (chooser) {
