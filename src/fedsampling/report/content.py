@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, sha256
 from fedsampling.evidence.provenance import Provenance
-from fedsampling.evidence.verdicts import GRADES, UNDECIDED, Claim
+from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation
 from fedsampling.report.drawing.artefacts import Exhibit
@@ -99,23 +99,6 @@ def period(chapters: Sequence[Chapter]) -> tuple[str, str] | None:
     started = [origin.started for origin in provenances(chapters) if origin.started]
     finished = [origin.finished for origin in provenances(chapters) if origin.finished]
     return (min(started), max(finished)) if started and finished else None
-
-
-def clearest(claims: Iterable[Claim]) -> Claim | None:
-    """Choose a paper's most informative claim; None if no claim was run.
-
-    Empirical claims come before code checks, then better grades before others, then decided claims
-    before undecided claims.
-    """
-    return min(
-        (claim for claim in claims if claim.grade != "not run"),
-        key=lambda claim: (
-            claim.kind != "empirical",
-            GRADES.index(claim.grade),
-            claim.verdict in UNDECIDED,
-        ),
-        default=None,
-    )
 
 
 def _chapter(paper: Paper, results: Path, judged: Path) -> Chapter:
