@@ -141,8 +141,7 @@ class Advice:
     """The advice in a situation for one measure of cost.
 
     `others` are faster than MD on average; the fastest is first. `samplers`: number of those
-    compared with MD. `worlds`: smallest and largest number of a dataset. `notes`: further
-    sentences.
+    compared with MD. `worlds`: smallest and largest number of a dataset.
     """
 
     measure: str
@@ -152,7 +151,6 @@ class Advice:
     families: int
     datasets: int
     worlds: tuple[int, int]
-    notes: tuple[str, ...] = ()
 
     @property
     def sampler(self) -> str:
@@ -190,11 +188,6 @@ class Advice:
             f"Corrected for the choice among {self.samplers} samplers, the interval "
             f"{'is above' if low > 1 else 'includes'} 1: [{show(low)}, {show(high)}]."
         )
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The answer and further sentences."""
-        return (*self.answer, *self.notes)
 
 
 def advise(

@@ -6,7 +6,7 @@ from the samplers' classes, so that a new sampler gets its row automatically.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from inspect import getattr_static
 from itertools import product
 from pathlib import Path
@@ -126,8 +126,7 @@ class Comparison:
     `badges`: why these runs are not evidence for the datasets' full size. `overall` has measures
     over all families. `sources` are the artefacts of the columns. From `speed_ups` of all samplers
     on all datasets :mod:`.advice` follows. `gain_from_tuning` of the learning rate is a sentence.
-    `fresh`: the same for fresh worlds with fresh trials. `reruns`: aggregated speed-ups with other
-    models of delays.
+    `fresh`: the same for fresh worlds with fresh trials.
     """
 
     by: str
@@ -139,7 +138,6 @@ class Comparison:
     speed_ups: pd.DataFrame
     gain_from_tuning: str = ""
     fresh: pd.DataFrame | None = None
-    reruns: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def row(self, name: str) -> SamplerRow:
         """Return the row of a sampler."""
@@ -169,15 +167,7 @@ class Comparison:
             and (not situation.away or row.allows_absence)
             and (not unbiased or row.unbiased == "yes")
         ]
-        advice = advise(self.speed_ups, usable, situation, self.by, self.fresh)
-        if self.by != "seconds" or not advice.recommended or self.reruns.empty:
-            return advice
-        rows = self.reruns[(self.reruns["scheme"] == advice.sampler) & self.reruns["delays"]]
-        texts = [
-            f"{show_interval(row['again'], row['again_low'], row['again_high'])} ({row['change']})"
-            for row in rows.to_dict("records")
-        ]
-        return replace(advice, notes=(f"With other delays: {'; '.join(texts) or 'not run'}.",))
+        return advise(self.speed_ups, usable, situation, self.by, self.fresh)
 
     @property
     def exceptions(self) -> dict[str, Advice]:
@@ -238,7 +228,6 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
         matrix,
         _gain_from_tuning(_optional(folder, f"{BENCH}defaults"), ranks),
         fresh if len(fresh) else None,
-        _optional(folder, f"{BENCH}reruns"),
     )
 
 
