@@ -14,17 +14,13 @@ from rocrate.rocrate import ROCrate
 from fedsampling.base import files
 from fedsampling.base.errors import InputError
 from fedsampling.report.citation import Software
-from fedsampling.report.content import Chapter, period, provenances, settings
+from fedsampling.report.content import Chapter, period, provenances
 
 METADATA = "ro-crate-metadata.json"
 _PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
     "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
     "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
-}
-_PARAMETERS = {
-    "scale": "Size of the runs: 'quick' only tests the installation, 'paper' is the paper's size",
-    "data": "Source of the data: 'official' files, or 'embedded' stand-ins, which are no evidence",
 }
 _FORMATS = {
     ".bib": "application/x-bibtex",
@@ -145,18 +141,6 @@ def _describe_workflow(workflow: Any, chapters: Sequence[Chapter], software: Sof
     workflow["version"] = software.version
     workflow["license"] = crate.root_dataset["license"]
     workflow["author"] = workflow["creator"] = crate.root_dataset["author"]
-    workflow["input"] = [
-        _add(
-            crate,
-            f"#parameter-{name}",
-            "FormalParameter",
-            name=name,
-            description=description,
-            additionalType="Text",
-            valueRequired="True",
-        )
-        for name, description in _PARAMETERS.items()
-    ]
 
 
 def _describe_run(
@@ -173,11 +157,6 @@ def _describe_run(
     for name, digest in sorted({pair for origin in origins for pair in origin.inputs.items()}):
         properties = {"name": name, "sha256": digest, "description": "Input data, by its hash"}
         consumed.append(_add(crate, f"#input-{digest}", "CreativeWork", **properties))
-    for name, values in settings(chapters).items():
-        slot = crate.get(f"#parameter-{name}")
-        for value in values:
-            properties = {"name": name, "value": value, "exampleOfWork": slot}
-            consumed.append(_add(crate, f"#{name}-{value}", "PropertyValue", **properties))
     crate.root_dataset["mentions"] = _add(
         crate,
         "#run",
