@@ -54,9 +54,3 @@ def test_curves_of_many_samplers_have_fewer_points_and_of_many_seeds_no_seeds(
     assert {len(curve["at"]) for curve in small} == {len(set(small[0]["at"]))}
     assert len(small[0]["at"]) <= views.POINTS[1]
     assert all("seeds" not in curve for curve in small)
-
-
-def test_samplers_of_one_class_are_told_apart_by_their_settings():
-    few, many = ({"name": "clustered_size", "m": m} for m in (2, 9))
-    labels = views.labels({"md": MD, "few": few, "many": many})
-    assert labels == {"md": "MD", "few": "Clustered, size, m = 2", "many": "Clustered, size, m = 9"}

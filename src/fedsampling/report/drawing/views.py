@@ -17,10 +17,10 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256, write_record, write_text
 from fedsampling.evidence.histories import COSTS
 from fedsampling.evidence.provenance import badges
-from fedsampling.evidence.statistics import half_width, listed
+from fedsampling.evidence.statistics import half_width
 from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
 from fedsampling.experiments.papers import TUNING
-from fedsampling.report.names import NAMES
+from fedsampling.report.names import display_name
 
 RECORD = "views.json"
 # Metrics with a curve, and the titles of their axes.
@@ -71,7 +71,7 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
     record = {
         "title": str(summary.settings.get("title") or experiment),
         "metrics": {name: METRICS[name] for name in metrics},
-        "samplers": labels(summary.settings["samplers"]),
+        "samplers": {key: display_name(key).short for key in summary.settings["samplers"]},
         "cases": [case for case in summary.settings["cases"] if case in with_curves],
         "seeds": int(summary.rows["seed"].nunique()),
         "badges": badges({experiment: summary}, facts),
@@ -79,30 +79,6 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
     }
     write_record(folder / RECORD, record)
     return [*paths, folder / RECORD]
-
-
-def labels(samplers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return readable names of samplers; those of one class get the settings that differ."""
-    classes = {key: str(settings.get("name", key)) for key, settings in samplers.items()}
-    names = {}
-    for key, settings in samplers.items():
-        same_class = [samplers[k] for k, name in classes.items() if name == classes[key]]
-        if key in NAMES:
-            names[key] = NAMES[key].short
-        elif classes[key] in NAMES:
-            names[key] = ", ".join((NAMES[classes[key]].short, *_differing(settings, same_class)))
-        else:
-            names[key] = key
-    return names
-
-
-def _differing(
-    settings: Mapping[str, Any], same_class: Sequence[Mapping[str, Any]]
-) -> Iterator[str]:
-    for name, value in settings.items():
-        if any(peer.get(name) != value for peer in same_class) and not isinstance(value, dict):
-            text = listed([str(item) for item in value]) if isinstance(value, list) else value
-            yield f"{name.replace('_', ' ')} = {text}"
 
 
 def _limited_json(
