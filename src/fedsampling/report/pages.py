@@ -185,7 +185,7 @@ def write(
             "explorer.html",
             views=as_json([_view_for_page(view, chapters) for view in explored]),
             colours=as_json({"samplers": style.SCHEMES, "palette": style.PALETTE}),
-            points=POINTS[0],
+            points=POINTS,
             library=LIBRARY_VERSION,
             start=_first_view(explored, comparison),
         )
