@@ -37,7 +37,7 @@ def test_a_row_counts_the_verdicts_of_each_grade_and_the_code_checks():
 
 def paper(*claims):
     spec = SimpleNamespace(key="a2022b", authors="A B", year=2022)
-    return Chapter(spec, "", (), claims, {})
+    return Chapter(spec, "", (), claims)
 
 
 def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():

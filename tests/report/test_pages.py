@@ -7,7 +7,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from fake_results import HOSTILE, OUTCOMES
 
-from fedsampling.base.errors import InputError
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.overview import GLYPHS
 from fedsampling.report.pages import GRADE_CLASSES
@@ -135,20 +134,6 @@ def test_a_card_shows_rule_interval_coverage_and_citation(report, claim, expecte
     card = _card((report / "first2022paper.html").read_text(), claim)
     assert [text for text in expected if text not in card] == []
     assert missing not in card
-
-
-def test_the_authors_answer_stands_on_its_card(results):
-    answers = results.root / "papers" / "first2022paper" / "answers.md"
-    answers.write_text(f"# Answers\n\n## c2\nWe agree.\n\n{HOSTILE}\n")
-    report = results.build()
-    text = (report / "first2022paper.html").read_text()
-    assert "<p>We agree.</p>" in _card(text, "c2")
-    assert HOSTILE not in text
-    assert "authors' reply" not in _card(text, "c1")
-    assert (report / "first2022paper" / "answers.md").is_file()
-    answers.write_text("## c9\nNo.\n")
-    with pytest.raises(InputError, match=r"answers\.md: claim 'c9' is unknown"):
-        results.build()
 
 
 def _card(text, claim):

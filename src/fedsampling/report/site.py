@@ -34,7 +34,7 @@ _QUALITY = 40  # of WebP; keeps fifty figures below 400 kB
 _MARK = ".fedsampling-report"
 # Files that make the workflow readable and runnable from the report.
 _WORKFLOW = ("Snakefile", "workflow/rules/*.smk", "workflow/schemas/*.json", "envs/*")
-_PAPER = ("paper.yaml", "paper.bib", "reported.csv", content.REPLIES)
+_PAPER = ("paper.yaml", "paper.bib", "reported.csv")
 
 
 def build(

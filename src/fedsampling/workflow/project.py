@@ -219,7 +219,7 @@ def _files_named(settings: Any) -> Iterator[Path]:
 
 TEMPLATES = Path(__file__).parents[1] / "report" / "templates"
 VENDOR = TEMPLATES.with_name("vendor")  # the chart library of the run explorer
-TEXTS = ("paper.bib", "reported.csv", "answers.md", "findings.md")  # a paper's files in the report
+TEXTS = ("paper.bib", "reported.csv", "findings.md")  # a paper's files in the report
 
 
 def digests(plan: Plan) -> dict[str, str]:
