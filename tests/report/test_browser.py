@@ -125,7 +125,7 @@ def test_page_never_scrolls_sideways(measured, name, width):
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("figures.html", 4), ("first2022paper.html", 1), ("second2025paper.html", 1)],
+    [("first2022paper.html", 1), ("second2025paper.html", 1)],
 )
 def test_every_image_is_shown(measured, name, count):
     images = measured[name, 1400]["images"]

@@ -35,7 +35,6 @@ _FORMATS = {
     ".png": "image/png",
     ".svg": "image/svg+xml",
     ".tex": "application/x-tex",
-    ".webp": "image/webp",
     ".yaml": "application/yaml",
 }
 
