@@ -116,14 +116,13 @@ def test_each_verdict_has_a_word_a_glyph_and_the_class_of_its_grade(report):
                 ">fedsampling judge first2022paper</code>",
                 "The target is arbitrary.",
                 "<title>the gap: 22.8 [22.1, 23.4] dB; dashed: the paper",
-                "@misc{fedsampling:first2022paper:c1,",
-                ": reproduced. fedsampling, version 0.1.0, commit " + "ef" * 20,
+                ": reproduced. fedsampling, version 0.1.0; paper scale; 5 seeds; ",
                 "runs finished on 2026-11-21; first2022paper.html#claim-c1.",
             ],
-            "@misc{fedsampling:first2022paper:c2,",
+            "first2022paper.html#claim-c2",
         ),
         ("c3", [], "<svg"),  # it has no interval
-        ("c5", [], "@misc"),  # not run
+        ("c5", [], "Cite this verdict"),  # not run
         ("c5", [], "#figure9"),  # its artefact is not drawn
         ("c6", ["2 of 4 experiments", ": partly supports (smaller runs). fedsampling"], "<svg"),
     ],
