@@ -7,7 +7,7 @@ are dates of runs.
 
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,8 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
     try:
         if out.exists() and any(out.iterdir()) and not (out / _MARK).exists():
             raise InputError(f"{out}: not a report; choose a new or empty folder")
-        _restore(out, before)  # a build that was killed between the two renames left it
-        shutil.rmtree(built, ignore_errors=True)
+        for leftover in (built, before):  # of a build that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
         built.mkdir(parents=True)
         yield built
         files.write_text(built / _MARK, "Every build replaces this folder; keep no files here.\n")
@@ -105,16 +105,8 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
             "choose a writable folder with free space"
         ) from error
     finally:
-        shutil.rmtree(built, ignore_errors=True)
-        with suppress(OSError):
-            _restore(out, before)
-
-
-def _restore(out: Path, before: Path) -> None:
-    """Keep one of two folders: `out` if it exists, else `before`, under the name of `out`."""
-    if before.exists() and not out.exists():
-        before.rename(out)
-    shutil.rmtree(before, ignore_errors=True)
+        for folder in (built, before):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _copy_workflow(root: Path, project: Path, config: Mapping[str, Any]) -> None:
