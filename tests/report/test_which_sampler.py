@@ -139,17 +139,6 @@ def test_the_terminal_answers_in_ten_lines_of_100_columns(folder):
     assert any("1.50 [1.20, 1.80]" in line for line in table)
 
 
-def test_only_what_observes_no_more_is_asked_for(folder):
-    text = "\n".join(comparison_lines(read(folder), ["delays"]))
-    assert {line.split()[0] for line in text.partition("\n\n")[0].splitlines()[1:]} == {
-        name
-        for name, member in Scheme.members().items()
-        if not isinstance(member.needs, property) and member.needs <= {"delays"}
-    }
-    with pytest.raises(InputError, match="--needs delay: unknown; did you mean 'delays'"):
-        list(comparison_lines(read(folder), ["delay"]))
-
-
 def test_what_is_missing_is_named_with_what_makes_it(tmp_path):
     with pytest.raises(InputError, match=r"ranks\.csv: missing; run 'snakemake"):
         read(tmp_path)
