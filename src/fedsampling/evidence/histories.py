@@ -37,13 +37,6 @@ PREFIX = "client_"  # of the metrics of single clients; their rows have the clie
 MISSING = "the history has no values of single clients; train with by_client=True"
 
 
-class ClientNames(tuple[Any, ...]):
-    """The names in a history's ``attrs``, which pandas copies with each new table."""
-
-    def __deepcopy__(self, memo: object) -> "ClientNames":
-        return self
-
-
 def by_client(rows: "pd.DataFrame") -> "pd.DataFrame":
     """Return a row for each run and client.
 
