@@ -89,7 +89,8 @@ def _complete(curves: pd.DataFrame) -> pd.DataFrame:
 def _json(curves: pd.DataFrame, costs: Mapping[str, Mapping[_Key, _Costs]]) -> str:
     """Return the curves of a metric as JSON: of each case and sampler, mean and interval."""
     objects = []
-    for (case, sampler), curve in curves.groupby(["case", "sampler"]):
+    for key, curve in curves.groupby(["case", "sampler"]):
+        case, sampler = map(str, key)
         curve = curve.iloc[_thinned(len(curve))]
         at = curve["at"].to_numpy()
         columns = {"case": f'"{case}"', "sampler": f'"{sampler}"'}
@@ -111,7 +112,7 @@ def _cumulative_costs(rows: pd.DataFrame, parts: Sequence[str]) -> dict[_Key, _C
     charges = charged.groupby(["case", "sampler", "at", "seed"])["value"].sum()
     means = charges.groupby(["case", "sampler", "at"]).mean().reset_index()
     return {
-        (case, sampler): (mean["at"].to_numpy(), np.cumsum(mean["value"].to_numpy()))
+        (str(case), str(sampler)): (mean["at"].to_numpy(), np.cumsum(mean["value"].to_numpy()))
         for (case, sampler), mean in means.groupby(["case", "sampler"])
     }
 
