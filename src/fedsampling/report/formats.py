@@ -45,13 +45,9 @@ def typeset_html(html: str) -> Markup:
     return Markup(re.sub(r"(?<=>)[^<>]+", lambda match: _set(match[0]), html))
 
 
-def _greek(text: str) -> str:
-    """Replace names of Greek letters in formulas: ``beta_1`` becomes ``β_1``."""
-    return _NAMED.sub(lambda match: _GREEK[match[0]], text)
-
-
 def _set(escaped: str) -> str:
-    escaped = re.sub(r"(?<=\d) (?=%)|(?<=\b\w) (?== )|(?<= \w =) (?=\d)", "\u00a0", _greek(escaped))
+    escaped = _NAMED.sub(lambda match: _GREEK[match[0]], escaped)
+    escaped = re.sub(r"(?<=\d) (?=%)|(?<=\b\w) (?== )|(?<= \w =) (?=\d)", "\u00a0", escaped)
     return _FORMULA.sub(lambda match: match[1] + re.sub(_SCRIPT, _script, match[2]), escaped)
 
 

@@ -1,5 +1,5 @@
 "use strict";
-// Filters, sorts, hides and copies. Without it, pages are complete.
+// Filters, sorts and copies. Without it, pages are complete.
 
 const linked = () => location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
 addEventListener("submit", event => event.preventDefault());
