@@ -50,17 +50,15 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
     Tuning runs of the cross matrix have no views: its figures show all their results.
     """
     paper = folder.parent.name
-    curves = _complete(summary.curves[summary.curves["at"] >= 0])
-    with_curves = set(curves["case"])
-    counts = curves.groupby("metric")["at"].nunique()
+    rows = summary.rows[summary.rows["at"] >= 0]
+    with_curves = set(rows["case"].unique())
+    counts = rows.groupby("metric", observed=True)["at"].nunique()
     tuning = experiment.startswith(TUNING)
     metrics = [name for name in METRICS if counts.get(name, 0) >= FEWEST_POINTS and not tuning]
-    costs = (
-        {name: _cumulative_costs(summary.rows, parts) for name, parts in COSTS.items()}
-        if metrics
-        else {}
-    )
     paths = []
+    if metrics:
+        curves = _complete(summary.curves[summary.curves["at"] >= 0])
+        costs = {name: _cumulative_costs(rows, parts) for name, parts in COSTS.items()}
     for metric in metrics:
         path = folder / f"{metric}.js"
         text = _json(curves[curves["metric"] == metric], costs)
@@ -108,7 +106,7 @@ def _json(curves: pd.DataFrame, costs: Mapping[str, Mapping[_Key, _Costs]]) -> s
 
 def _cumulative_costs(rows: pd.DataFrame, parts: Sequence[str]) -> dict[_Key, _Costs]:
     """Return a cost summed up to each round, mean over seeds, for each case and sampler."""
-    charged = rows[rows["metric"].isin(parts) & (rows["at"] >= 0)]
+    charged = rows[rows["metric"].isin(parts)]
     charges = charged.groupby(["case", "sampler", "at", "seed"])["value"].sum()
     means = charges.groupby(["case", "sampler", "at"]).mean().reset_index()
     return {
