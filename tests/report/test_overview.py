@@ -47,7 +47,7 @@ def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
     outcomes = main_outcomes([first, second])
     assert outcomes == {"Holds": ((first, held),), "Does not hold": ((first, failed),)}
     assert summary([first, second]) == [
-        "5 empirical claims of 2 papers; 4 tested.",
+        "We tested 4 of 5 empirical claims of 2 papers.",
         "At the paper's size on verified data: 1 contradicted and 1 inconclusive.",
         "The evidence map shows the other 2, with weaker evidence.",
     ]

@@ -134,8 +134,8 @@ def summary(chapters: Sequence[Chapter]) -> list[str]:
     full = Counter(claim.verdict for claim in tested if claim.grade == "paper's size")
     papers = sum(bool(of_kind("empirical", [chapter])) for chapter in chapters)
     sentences = [
-        f"{plural(len(claims), 'empirical claim')} of {plural(papers, 'paper')}; "
-        f"{len(tested)} tested."
+        f"We tested {len(tested)} of {plural(len(claims), 'empirical claim')} "
+        f"of {plural(papers, 'paper')}."
     ]
     if full:
         verdicts = [f"{full[word]} {word}" for word in VERDICTS if full[word]]
