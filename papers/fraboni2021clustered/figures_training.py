@@ -41,7 +41,6 @@ from fedsampling.report.drawing.style import (
     SKY,
     VERMILION,
     Line,
-    as_printed,
     panels,
     printed_level,
 )
@@ -96,7 +95,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         printed_level(axes[1], count)
     words = f"paper: MD generally {digits[0]:g} to {digits[1]:g}"
     right = axes[1].get_xlim()[1]
-    as_printed(axes[1].text(right, digits[1] + 0.1, words, ha="right", fontsize=8))
+    axes[1].text(right, digits[1] + 0.1, words, ha="right", fontsize=8)
     return Artefact(
         curves.drop(columns="case"),
         figure,

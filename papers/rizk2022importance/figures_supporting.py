@@ -26,7 +26,6 @@ from fedsampling.report.drawing.style import (
     ORANGE,
     PURPLE,
     VERMILION,
-    as_printed,
     legend_below,
     panels,
     printed_level,
@@ -84,7 +83,7 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             places = np.arange(len(problems))
             with_interval(right, places, chosen.loc[problems], "gap_db", fmt="o", **look)
         printed_level(left, reported)
-        as_printed(left.text(1, reported - 0.4, f"paper: {reported} dB", va="top", fontsize=8.5))
+        left.text(1, reported - 0.4, f"paper: {reported} dB", va="top", fontsize=8.5)
         left.set(xscale="log", xlabel=r"largest over smallest noise variance $\sigma^2_{v,k}$")
         left.set_ylim(min(0, spread["low"].min()) - 1, reported + 2)
         left.legend(loc="lower right", fontsize=8)

@@ -318,18 +318,13 @@ def schemes() -> None:
 
 @command()
 @option("--by", default="rounds", help="Cost: rounds, bits or seconds.")
-@option(
-    "--needs",
-    type=names,
-    help="Only samplers that need at most this information: delays,losses; nothing.",
-)
 @option("--delays-known", "delays", is_flag=True, help="Advice: the server knows delays.")
 @option("--losses-known", "losses", is_flag=True, help="Advice: the server may request losses.")
 @option("--updates-known", "updates", is_flag=True, help="Advice: the server sees each update.")
 @option("--away", is_flag=True, help="Advice: clients come and go.")
 @option("--unequal", is_flag=True, help="Advice: one client has 3/n of the samples or more.")
 @option("--skewed", is_flag=True, help="Advice: each client has only some of the labels.")
-def rank(project: "Project", by: str, needs: list[str] | None, **answers: bool) -> Output:
+def rank(project: "Project", by: str, **answers: bool) -> Output:
     """Rank all samplers by cost, with the information that each of them needs.
 
     The flags marked "Advice" describe your situation. With any of them, only the advice is printed.
@@ -340,8 +335,8 @@ def rank(project: "Project", by: str, needs: list[str] | None, **answers: bool) 
     from fedsampling.report.which_sampler.comparison import read, read_comparisons
 
     folder = project.results / "artefacts" / CROSS_MATRIX
-    if needs or not any(answers.values()):
-        return comparison_lines(read(folder, by), needs or None)
+    if not any(answers.values()):
+        return comparison_lines(read(folder, by))
     known = frozenset(name for name in ("delays", "losses", "updates") if answers[name])
     away, unequal, skewed = (answers[name] for name in ("away", "unequal", "skewed"))
     read(folder, by)  # an error if the artefacts are missing

@@ -222,7 +222,7 @@ def train(
     >>> history[history["metric"] == "accuracy"]["at"].tolist()
     [0, 1, 2]
     """
-    from fedsampling.evidence.histories import NAMES, ClientNames
+    from fedsampling.evidence.histories import NAMES
     from fedsampling.runs.execute import device as available_device
 
     check_data(data)
@@ -260,7 +260,7 @@ def train(
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
     history = _history(tables, numbers.seeds)
     if data.names is not None and checked.evaluation.by_client:
-        history.attrs[NAMES] = ClientNames(data.names)
+        history.attrs[NAMES] = tuple(data.names)
     return history
 
 

@@ -17,7 +17,6 @@ from fedsampling.experiments.papers import draw_function, judge_function, load_p
 from fedsampling.report import content, findings
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
-from fedsampling.report.formats import accepted_values
 from fedsampling.report.names import paper_name
 from fedsampling.report.overview import readme_table
 from fedsampling.workflow import drawing
@@ -124,7 +123,7 @@ CLAIM = re.compile(r"\| c\d+\w* ")
 def check_card(name, claim):
     """Check that a card gives the accepted range, the forecast, and names corrected intervals."""
     if claim.kind == "empirical" and claim.drawn and name not in WITHOUT_RANGE:
-        assert accepted_values(claim.drawn), name
+        assert any((row.least, row.most) != (None, None) for row in claim.drawn), name
     waits = "only one reading" in claim.reason or "are not finished" in claim.reason
     if claim.verdict in UNDECIDED and not waits:
         assert claim.power, name  # more seeds would decide

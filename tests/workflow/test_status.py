@@ -85,7 +85,7 @@ def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path)
         f"simulate/{first}": "fedsampling: warning: rounding differs",
         f"simulate/{second}": "begun\nfedsampling: data: not available",
         "draw/paper": "Traceback (most recent call last):\n  File\nKeyError: 'x'",
-        "draw/other": "fedsampling: warning: other/figure1: drawn as plain curves",
+        "draw/other": "fedsampling: warning: other/figure1: not drawn",
         "card/mnist": "OK",
     }.items():
         path = tmp_path / "logs" / f"{name}.log"

@@ -23,14 +23,13 @@ MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
 PRODUCTS_VARIABLE = "FEDSAMPLING_PRODUCTS"
 # Keys that describe a machine: no result depends on them, and reports do not show them.
 MACHINE_KEYS = frozenset({"mirror", "reuse", "store", "cluster", "converted_share"})
-UNNAMED_RUN = "results"  # name of the run without a name, for `beside`
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 # Folders of results and logs: a run cannot have these names.
 RESERVED_NAMES = frozenset(
     [
         *("artefacts", "benchmarks", "cards", "checkpoints", "claims", "claims_unfinished"),
         *("compare", "data", "explorer", "gpus", "made", "report", "runs", "store", "summaries"),
-        *("tune", "unfinished", UNNAMED_RUN),
+        *("tune", "unfinished"),
         *("card", "draw", "fetch", "judge", "render", "simulate", "slurm", "summarise"),
     ]
 )
@@ -160,11 +159,6 @@ class Config(Strict):
         description="Name of this run, such as my-try. Its results go to results/my-try/ and leave "
         "other runs unchanged. All runs share downloaded data and the store of finished runs.",
     )
-    beside: Name | None = Field(
-        None,
-        description="Name of another run to compare with (results: the run without a name). "
-        "Figures show its curves dotted wherever the two runs differ.",
-    )
     schemes: list[PathText] = Field(
         default_factory=list,
         description="Your own Python files that define samplers (docs/add-a-sampler.md). "
@@ -256,20 +250,6 @@ class Config(Strict):
             raise ValueError(f"'{run}' is reserved for results; use another name")
         return run
 
-    @field_validator("beside", mode="before")
-    @classmethod
-    def _not_a_path(cls, beside: Any) -> Any:
-        if isinstance(beside, str) and (name := Path(beside).name) != beside:
-            raise ValueError(f"{short(beside)} is a path; did you mean {name!r}?")
-        return beside
-
-    @field_validator("beside")
-    @classmethod
-    def _not_this_run(cls, beside: str | None, info: ValidationInfo) -> str | None:
-        if beside and beside == (info.data.get("run") or UNNAMED_RUN):
-            raise ValueError(f"{short(beside)} is this run itself; name another run")
-        return beside
-
     @property
     def computes(self) -> bool:
         """Whether missing runs are computed; scale best only shows finished runs."""
@@ -282,12 +262,6 @@ class Config(Strict):
     def run_folder(self, results: Path) -> Path:
         """Return the results folder of this run."""
         return results / self.run if self.run else results
-
-    def other_run(self, results: Path) -> Path | None:
-        """Return the results folder of the run to compare with, if any."""
-        if self.beside is None:
-            return None
-        return results if self.beside == UNNAMED_RUN else results / self.beside
 
     def public(self) -> dict[str, Any]:
         """Return the settings that a report shows: no private keys, file names without paths."""

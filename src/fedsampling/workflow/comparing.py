@@ -261,7 +261,6 @@ def _cross_matrix(project: Project, files: Sequence[Path], scale: str) -> Projec
         data="embedded" if scale == "quick" else "official",
         papers=[CROSS_MATRIX],
         experiments=None,
-        beside=None,
         schemes=list(dict.fromkeys([*project.config.schemes, *map(str, files)])),
         overrides={},
     )

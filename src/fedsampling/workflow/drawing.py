@@ -5,7 +5,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import inf, log, nan, sqrt
 from pathlib import Path
 from textwrap import shorten
@@ -22,7 +22,6 @@ from fedsampling.evidence.provenance import (
     Summaries,
     assess_runs,
     changed,
-    differing,
     has_unverified_data,
 )
 from fedsampling.evidence.statistics import show
@@ -41,7 +40,7 @@ from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
-from fedsampling.report.drawing.curves import plain
+from fedsampling.report.drawing.curves import undrawn
 from fedsampling.runs import resources, store
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import PUBLISHED, run_stores
@@ -148,47 +147,16 @@ def _render(
     described = spec.artefacts[artefact]
     used = {name: summary.only(described.cases) for name, summary in loaded.items()}
 
-    def save(layout: Callable[[Summaries], Artefact]) -> list[Path]:
-        drawn = _overlaid(layout, project, spec, artefact, used)
+    def save(drawn: Artefact) -> list[Path]:
         return saving.save(drawn, spec, artefact, folder, used, project.facts, pdf)
 
     try:
-        return save(lambda summaries: draw_function(spec, artefact)(summaries, spec))
+        return save(draw_function(spec, artefact)(used, spec))
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):
             raise
-        outcome = "drawn as plain curves or a plain table, because its layout does not fit"
-        warn_unfit(spec, artefact, outcome, error)
-        is_figure = described.kind == "figure"
-        return save(lambda summaries: plain(summaries, is_figure, changed(summaries)))
-
-
-def _overlaid(
-    draw: Callable[[Summaries], Artefact],
-    project: Project,
-    spec: Paper,
-    artefact: str,
-    used: Summaries,
-) -> Artefact:
-    """Draw an artefact; if another run is compared with, draw that as well, and overlay it."""
-    ours, other_run = draw(used), project.plan.other_run
-    if not (other_run and ours.figure and used):
-        return ours
-    folder = other_run / "summaries" / spec.key
-    if lacking := [name for name in used if not (folder / f"{name}.parquet").is_file()]:
-        note = f"{other_run.name} has no {', '.join(lacking)}, so it is not compared here."
-        return replace(ours, notes=(*ours.notes, note))
-    other_summaries = load_summaries(spec.key, used, other_run)
-    cases = spec.artefacts[artefact].cases
-    other_summaries = {name: summary.only(cases) for name, summary in other_summaries.items()}
-    if not differing(used, other_summaries):
-        return ours
-    try:
-        theirs = draw(other_summaries)
-    except Exception as error:  # as in _render: the settings of the other run may not fit
-        note = f"{other_run.name} cannot be drawn in this layout ({in_one_line(error)})."
-        return replace(ours, notes=(*ours.notes, note))
-    return saving.with_overlay(ours, theirs, other_run.name, used, other_summaries, project.facts)
+        warn_unfit(spec, artefact, "not drawn, because its layout does not fit", error)
+        return save(undrawn(used, described.kind == "figure", changed(used)))
 
 
 # Summaries: the runs of an experiment's jobs, joined into one table.

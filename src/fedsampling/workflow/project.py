@@ -142,7 +142,7 @@ class Project:
     @cached_property
     def _cached(self) -> tuple[Plan, Mapping[str, str]]:
         path = self.folder / PLAN
-        if cached := read_plan(path, self._key, self.config, self.config.other_run(self.results)):
+        if cached := read_plan(path, self._key, self.config):
             return cached
         plan = resolve(self.config, self.papers, self.results)
         result_digests = digests(plan)
@@ -169,8 +169,6 @@ class Project:
             *(path for folder in folders for path in folder.parent.glob(f"{folder.name}/*.*")),
             *map(Path, self.config.schemes),
         ]
-        if other_run := self.config.other_run(self.results):
-            files += other_run.glob("summaries/*/*.parquet")
         code = [*PACKAGE.rglob("*.py"), *TEMPLATES.iterdir(), *VENDOR.iterdir()]
         # Relative paths: the digest must not depend on where the package is installed.
         named_paths = [(os.path.relpath(path, PACKAGE), path) for path in code]
@@ -221,7 +219,7 @@ def _files_named(settings: Any) -> Iterator[Path]:
 
 TEMPLATES = Path(__file__).parents[1] / "report" / "templates"
 VENDOR = TEMPLATES.with_name("vendor")  # the chart library of the run explorer
-TEXTS = ("paper.bib", "reported.csv", "answers.md", "findings.md")  # a paper's files in the report
+TEXTS = ("paper.bib", "reported.csv", "findings.md")  # a paper's files in the report
 
 
 def digests(plan: Plan) -> dict[str, str]:
@@ -272,12 +270,7 @@ def _artefact(plan: Plan, paper: Paper, name: str, by_result: dict[str, str]) ->
     spec = paper.artefacts[name]
     summaries = [by_result[f"summaries/{paper.key}/{key}"] for key in spec.experiments]
     code = fingerprint(*defining_modules(paper.folder, "figures", name), papers=paper.folder.parent)
-    inputs = [spec.model_dump(mode="json"), _tables(paper), summaries, _facts(plan), code]
-    if plan.other_run:
-        folder = plan.other_run / "summaries" / paper.key
-        files = [folder / f"{key}.parquet" for key in spec.experiments]
-        inputs += [plan.other_run.name, *(sha256(file) for file in files if file.is_file())]
-    return digest(inputs)
+    return digest([spec.model_dump(mode="json"), _tables(paper), summaries, _facts(plan), code])
 
 
 def _claims(plan: Plan, paper: Paper, by_result: dict[str, str]) -> str:

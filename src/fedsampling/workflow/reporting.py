@@ -113,9 +113,6 @@ def print_verdicts(project: Project) -> None:
             raise InputError(f"{path}: no verdicts yet; run 'snakemake --cores all {key}' first")
         claims = content.claims(path)
         print(f"{key}: {_tally(claims) or f'{len(paper.artefacts)} artefacts, no claims'}")
-        if best := content.clearest(claims):
-            line = f"{best.id}, {best.verdict}: {best.ours}"
-            print(f"    {shorten(line, 106, placeholder=' …')}")
         if paper.left_out:
             print(f"    not run: {shorten(', '.join(paper.left_out), 90, placeholder=' …')}")
     if not computes:
