@@ -102,7 +102,8 @@ def test_only_downloads_that_a_job_needs_are_announced():
     read = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "vowel"}})])
     job_to_skip = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "dna"}})])
     plan = SimpleNamespace(jobs={"read": read, "done": job_to_skip}, due={"read"})
-    unread = comparing.unread_files(plan)
+    project = SimpleNamespace(plan=plan)
+    unread = comparing.unread_files(project)
     assert "r_packages/Vowel.rda" not in unread
     assert {"r_packages/DNA.rda", "r_packages/Satellite.rda"} <= unread
 

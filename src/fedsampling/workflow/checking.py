@@ -18,6 +18,7 @@ from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.lazy import torch
 from fedsampling.base.progress import align, format_bytes, format_duration, reporter
+from fedsampling.data.sources.fetch import download_sizes
 from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import editions
 from fedsampling.experiments.config import Config
@@ -33,7 +34,6 @@ from fedsampling.runs.places import run_stores, unfinished_runs
 from fedsampling.runs.resources import Measured, excesses, measurement_key, save_measurements
 from fedsampling.runs.store import find
 from fedsampling.samplers.interface.in_settings import memory_bytes, obstacle, selection_seconds
-from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.project import Project
 
 

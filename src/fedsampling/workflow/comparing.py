@@ -22,6 +22,7 @@ from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.datasets.tables import FILES, TableData
 from fedsampling.data.federated import FederatedDataset
+from fedsampling.data.sources.fetch import download_sizes
 from fedsampling.evidence.histories import is_at_edge
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE, TUNING
 from fedsampling.experiments.simulations.network import (
@@ -38,9 +39,7 @@ from fedsampling.samplers.checking.check import check_sampler
 from fedsampling.samplers.checking.rounds import N
 from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.samplers.scheme import Scheme, scheme
-from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.drawing import draw
-from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.reporting import build_report
 from fedsampling.workflow.running import execute_all
@@ -187,7 +186,7 @@ def compare(
     quick = matrix.with_config(scale="quick", data="embedded").plan.experiments
     common: Mapping[str, Any] = next(iter(quick.values()))["samplers"]  # quick scale runs them all
     check_known(against, common, "--against {}: unknown")
-    chosen = chosen_datasets(matrix.plan, datasets, scale, problem)
+    chosen = chosen_datasets(matrix, datasets, scale, problem)
     for label, entry in entries.items():
         check_entry(entry, common.get(entry["name"], {}))
         echo(f"{label}: passes the check (slots, bias, reproducibility, observations, memory)")
@@ -206,7 +205,7 @@ def compare(
     titles = [problem.data.name] if problem.data else chosen
     jobs = [plan.jobs[job] for job in plan.jobs_to_run(CROSS_MATRIX)]
     sizes = download_sizes(
-        plan.datasets(*plan.jobs), compared.data, compared.config.mirror, unread_files(plan)
+        plan.datasets(*plan.jobs), compared.data, compared.config.mirror, unread_files(compared)
     )
     for source, size in sizes.items():
         echo(f"to download: {source}, {format_bytes(size) if size else 'unknown size'}")
@@ -233,12 +232,14 @@ def usual_scale(datasets: Sequence[str], problem: OwnProblem) -> str:
     return "paper" if finished and not problem else "reduced"
 
 
-def chosen_datasets(plan: Plan, names: Sequence[str], scale: str, problem: OwnProblem) -> list[str]:
+def chosen_datasets(
+    matrix: Project, names: Sequence[str], scale: str, problem: OwnProblem
+) -> list[str]:
     """Return the experiments to compare on.
 
     By default, all at this scale; at paper scale, those that two processor cores can finish.
     """
-    experiments = [key.partition("/")[2] for key in plan.experiments]
+    experiments = [key.partition("/")[2] for key in matrix.plan.experiments]
     tuned = [name for name in experiments if TUNING + name in experiments]
     if problem.data is not None:
         if names:
@@ -267,8 +268,9 @@ def _cross_matrix(project: Project, files: Sequence[Path], scale: str) -> Projec
     )
 
 
-def unread_files(plan: Plan) -> set[str]:
+def unread_files(project: Project) -> set[str]:
     """Return the files of R packages that no job reads: each of these datasets reads one file."""
+    plan = project.plan
     read = {plan.jobs[job].runs[0].settings.get("dataset", {}).get("name") for job in plan.due}
     return {
         f"{FILES}/{member.layout.file}"

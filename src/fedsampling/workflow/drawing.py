@@ -45,7 +45,6 @@ from fedsampling.report.drawing.curves import plain
 from fedsampling.runs import resources, store
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import PUBLISHED, run_stores
-from fedsampling.workflow.plan import left_to_run
 from fedsampling.workflow.project import Project
 
 
@@ -259,7 +258,7 @@ def judge(paper: str, project: Project) -> Path:
 def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "claims") -> Path:
     """Write the verdicts on a paper's claims, from its remaining experiments, to a folder."""
     complete = load_paper(spec.key, spec.folder.parent)
-    unfinished = left_to_run(complete, project.config, project.results) if spec.claims else {}
+    unfinished = project.left_to_run(complete) if spec.claims else {}
     context = spec, complete, project, loaded, unfinished
     claims = [asdict(_judged(name, *context)) for name in spec.claims]
     out = project.folder / to / f"{spec.key}.json"

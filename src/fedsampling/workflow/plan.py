@@ -21,10 +21,17 @@ from fedsampling.experiments.config import UNNAMED_RUN, Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import Experiment, load_papers, resolve_experiments, without
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
-from fedsampling.runs.places import CARDS, PUBLISHED, finished_runs, published_runs, run_stores
+from fedsampling.runs.places import (
+    CARDS,
+    PAPERS,
+    PUBLISHED,
+    RESULTS,
+    finished_runs,
+    published_runs,
+    run_stores,
+)
 from fedsampling.samplers.interface.in_settings import load_file
 
-PAPERS, RESULTS = Path("papers"), Path("results")
 # Maximum number of quick-scale jobs that share a process.  Starting a process takes two seconds of
 # imports, often more than the job; but larger batches would leave cores idle.
 QUICK_JOBS_PER_PROCESS = 40

@@ -15,7 +15,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable
 from fedsampling.base.yaml_reading import parse_yaml, read_yaml
 from fedsampling.experiments import config as configuration
-from fedsampling.workflow.plan import RESULTS
+from fedsampling.runs.places import RESULTS
 from fedsampling.workflow.project import CALL, Project
 
 # A target that is one experiment, such as rizk2022importance/regression; no file of a result.

@@ -15,7 +15,6 @@ from fedsampling.base.errors import WARNING
 from fedsampling.base.files import writing
 from fedsampling.runs.places import path_of, paths_of_versions, run_stores, unfinished_runs
 from fedsampling.runs.store import LEASE_SECONDS
-from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 
 LOGS = Path("logs")
@@ -122,15 +121,16 @@ def _progress(states: Sequence[State]) -> str:
     return f"{text}, {running} running, {remaining} left; {hours}"
 
 
-def why_unfinished(plan: Plan, paper: str, experiment: str) -> str:
+def why_unfinished(project: Project, paper: str, experiment: str) -> str:
     """Return why an experiment has no summary: the first error in the logs of its steps."""
+    plan = project.plan
     jobs = plan.jobs_of(paper, experiment)
     batches = [name for name, members in plan.batches.items() if {*members} & {*jobs}]
     steps = [f"fetch/{dataset}" for dataset in plan.datasets(*jobs)]
     steps += [f"simulate/{name}" for name in (*batches, *jobs)]
     for step in (*steps, f"draw/{paper}"):
         with suppress(OSError):
-            if error := _last_error(plan.config.run_folder(LOGS) / f"{step}.log"):
+            if error := _last_error(project.config.run_folder(LOGS) / f"{step}.log"):
                 return f"{error}; run the same command to resume"
     return UNFINISHED
 

@@ -8,7 +8,7 @@ several processes need a file, one fetches it and the others wait.
 import os
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -208,6 +208,18 @@ def ordered_editions(dataset: str, cache: Path, mirror: str | None) -> list[tupl
         return 2 if all(source.urls for source in files) or (mirror and is_url(mirror)) else 3
 
     return sorted(listed, key=rank)
+
+
+def download_sizes(
+    datasets: Iterable[str], cache: Path, mirror: str | None, unread: Collection[str] = ()
+) -> dict[str, int | None]:
+    """Return the size in bytes of each missing official file not in `unread`; None if unknown."""
+    return {
+        source.name: source.size
+        for dataset in sorted(set(datasets))
+        for source in ordered_editions(dataset, cache, mirror)[0]
+        if source.name not in unread and not source.path_in(cache).is_file()
+    }
 
 
 def fetch_all(
