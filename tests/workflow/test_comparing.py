@@ -1,7 +1,6 @@
 """`fedsampling compare`: a user's sampler in the cross matrix, with its ranks in the terminal."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -96,16 +95,6 @@ def test_the_default_scale_is_the_one_with_finished_runs_of_the_other_samplers(
     sets, problem, scale
 ):
     assert comparing.usual_scale(sets, problem) == scale
-
-
-def test_only_downloads_that_a_job_needs_are_announced():
-    read = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "vowel"}})])
-    job_to_skip = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "dna"}})])
-    plan = SimpleNamespace(jobs={"read": read, "done": job_to_skip}, due={"read"})
-    project = SimpleNamespace(plan=plan)
-    unread = comparing.unread_files(project)
-    assert "r_packages/Vowel.rda" not in unread
-    assert {"r_packages/DNA.rda", "r_packages/Satellite.rda"} <= unread
 
 
 def test_m_may_exceed_the_population_of_the_check(monkeypatch):

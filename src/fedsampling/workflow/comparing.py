@@ -16,13 +16,11 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.errors import InputError, check_known, naming
-from fedsampling.base.progress import align, format_bytes
+from fedsampling.base.progress import align
 from fedsampling.base.records import check, merge
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.datasets.tables import FILES, TableData
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.sources.fetch import download_sizes
 from fedsampling.evidence.histories import is_at_edge
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE, TUNING
 from fedsampling.experiments.simulations.network import (
@@ -204,11 +202,6 @@ def compare(
     plan = compared.plan
     titles = [problem.data.name] if problem.data else chosen
     jobs = [plan.jobs[job] for job in plan.jobs_to_run(CROSS_MATRIX)]
-    sizes = download_sizes(
-        plan.datasets(*plan.jobs), compared.data, compared.config.mirror, unread_files(compared)
-    )
-    for source, size in sizes.items():
-        echo(f"to download: {source}, {format_bytes(size) if size else 'unknown size'}")
     runs = sum(len(job.runs) for job in plan.jobs.values() if job.sampler in entries)
     echo(f"{len(jobs)} jobs, {runs} runs of {', '.join(names)}, on {', '.join(titles)}")
     if status := execute_all(jobs, compared, lambda manifest: None):
@@ -266,17 +259,6 @@ def _cross_matrix(project: Project, files: Sequence[Path], scale: str) -> Projec
         schemes=list(dict.fromkeys([*project.config.schemes, *map(str, files)])),
         overrides={},
     )
-
-
-def unread_files(project: Project) -> set[str]:
-    """Return the files of R packages that no job reads: each of these datasets reads one file."""
-    plan = project.plan
-    read = {plan.jobs[job].runs[0].settings.get("dataset", {}).get("name") for job in plan.due}
-    return {
-        f"{FILES}/{member.layout.file}"
-        for name, member in Dataset.members().items()
-        if issubclass(member, TableData) and name not in read
-    }
 
 
 # The cross matrix of ``fedsampling compare``: which samplers and datasets it keeps.

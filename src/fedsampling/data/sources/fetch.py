@@ -8,7 +8,7 @@ several processes need a file, one fetches it and the others wait.
 import os
 import random
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -211,14 +211,14 @@ def ordered_editions(dataset: str, cache: Path, mirror: str | None) -> list[tupl
 
 
 def download_sizes(
-    datasets: Iterable[str], cache: Path, mirror: str | None, unread: Collection[str] = ()
+    datasets: Iterable[str], cache: Path, mirror: str | None
 ) -> dict[str, int | None]:
-    """Return the size in bytes of each missing official file not in `unread`; None if unknown."""
+    """Return the size in bytes of each missing official file; None if unknown."""
     return {
         source.name: source.size
         for dataset in sorted(set(datasets))
         for source in ordered_editions(dataset, cache, mirror)[0]
-        if source.name not in unread and not source.path_in(cache).is_file()
+        if not source.path_in(cache).is_file()
     }
 
 
