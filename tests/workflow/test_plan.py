@@ -145,12 +145,12 @@ def test_values_of_the_command_line_are_read_as_in_a_file(capsys):
 @pytest.mark.parametrize(
     "read", [check_file, lambda path: open_project({}, ConfigSettings(configfiles=[path]))]
 )
-def test_a_file_that_exceeds_the_limits_is_one_line(tmp_path, capsys, read):
-    path = tmp_path / "deep.yaml"
-    path.write_text("a: " + "[" * 60 + "]" * 60)
+def test_a_file_with_a_duplicate_key_is_one_line(tmp_path, capsys, read):
+    path = tmp_path / "twice.yaml"
+    path.write_text("scale: quick\nscale: paper\n")
     with pytest.raises(SystemExit):
         read(path)
-    line = f"fedsampling: {path}: line 1: more than 50 levels of nesting; use fewer\n"
+    line = f"fedsampling: {path}: line 2: duplicate key 'scale'; remove one\n"
     assert capsys.readouterr().err.endswith(line)
 
 
