@@ -297,15 +297,12 @@ def verdicts(project: "Project") -> None:
 
 
 @command(latest=True)
-@option("--remove-other-versions", is_flag=True, help="First remove other versions' runs.")
-def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
+def status(project: "Project") -> Output:
     """Show finished, running and remaining runs, the time left, and failures.
 
     Without --config, this is the status of the last Snakemake call.
     """
-    if remove_other_versions:
-        yield workflow.status.remove_other_versions(project)
-    yield from workflow.status.status(project)
+    return workflow.status.status(project)
 
 
 @main.command()
