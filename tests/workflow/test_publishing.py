@@ -70,18 +70,6 @@ def test_the_index_names_every_run_once_and_the_folder_is_small(files):
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*")) < MAX_BYTES
 
 
-def test_the_readme_counts_published_runs_by_scale(files):
-    table = (SHIPPED / "README.md").read_text(encoding="utf-8")
-    for name, runs in files.items():
-        paper, experiment = name.split("/")
-        rows = [row for row in table.splitlines() if f"| {paper} | {experiment} |" in row]
-        counts = {row.split(" | ")[2]: int(row.split(" | ")[3]) for row in rows}
-        assert sum(counts.values()) == len(runs)
-        assert len(counts) == len(rows)
-        if experiment == "links":  # two schemes and two speeds with 6 seeds, 3 at reduced scale
-            assert counts == {"paper": 24, "reduced": 12}
-
-
 def test_official_data_have_published_cards_of_the_runs_that_use_them(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     plan = workflow.plan({}, PAPERS, tmp_path)
