@@ -38,9 +38,7 @@ SECTIONS = {
     "Prepare": ("init", "check", "plan", "doctor"),
     "See results": ("status", "verdicts", "rank", "list", "recheck"),
     "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
-    "Single steps of the pipeline": (
-        *("run", "tune", "summarise", "render", "judge", "draw", "report"),
-    ),
+    "Single steps of the pipeline": (*("run", "tune", "render", "draw", "report"),),
     "Maintain the project": ("publish", "findings", "schemes", "schema"),
 }
 
@@ -227,25 +225,10 @@ def run(project: "Project", job: tuple[str, ...]) -> Output:
 
 @command(writes=True)
 @argument("paper")
-@argument("experiment")
-def summarise(project: "Project", paper: str, experiment: str) -> Output:
-    """Summarise the runs of a PAPER's EXPERIMENT in one table."""
-    return workflow.drawing.summarise(paper, experiment, project)
-
-
-@command(writes=True)
-@argument("paper")
 @argument("artefact")
 def render(project: "Project", paper: str, artefact: str) -> Output:
     """Draw a PAPER's ARTEFACT from its summaries; figures also as PDF."""
     return workflow.drawing.render(paper, artefact, project)
-
-
-@command(writes=True)
-@argument("paper")
-def judge(project: "Project", paper: str) -> Output:
-    """Judge a PAPER's claims from its summaries."""
-    return workflow.drawing.judge(paper, project)
 
 
 @command(writes=True)

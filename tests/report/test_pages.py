@@ -136,7 +136,7 @@ def test_each_verdict_has_a_word_a_glyph_and_the_class_of_its_grade(report):
                 '<time datetime="2026-11-22">',  # the date of its rule
                 "<dt>Accepted</dt><dd>dB: from 22.1 to 24.1, for the gap",
                 "<dt>Rule</dt><dd>Reproduced if it does. ",
-                ">fedsampling judge first2022paper</code>",
+                ">fedsampling draw first2022paper</code>",
                 "The target is arbitrary.",
                 "<title>the gap: 22.8 [22.1, 23.4] dB; dashed: the paper",
                 "@misc{fedsampling:first2022paper:c1,",

@@ -405,7 +405,7 @@ class TestTwoCalls:
             first.send_signal(signal.SIGSTOP)
             for command in (
                 ("make", "smoke", "PYTHON=false"),
-                ("fedsampling", "judge", PAPER, "--config", "other.yaml"),
+                ("fedsampling", "draw", PAPER, "--config", "other.yaml"),
             ):
                 status, output = checkout.call(*command)
                 assert status == 2, output

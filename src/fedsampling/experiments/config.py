@@ -32,7 +32,7 @@ RESERVED_NAMES = frozenset(
         *("artefacts", "benchmarks", "cards", "checkpoints", "claims", "claims_unfinished"),
         *("compare", "data", "explorer", "gpus", "made", "report", "runs", "store", "summaries"),
         *("tune", "unfinished", UNNAMED_RUN),
-        *("card", "draw", "fetch", "judge", "render", "simulate", "slurm", "summarise"),
+        *("card", "draw", "fetch", "simulate", "slurm"),
     ]
 )
 # Suffixes of files next to these folders.

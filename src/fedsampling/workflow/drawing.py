@@ -36,7 +36,7 @@ from fedsampling.experiments.papers import (
     load_paper,
 )
 from fedsampling.experiments.resolving import changed as changed_settings
-from fedsampling.experiments.resolving import no_experiment, scale_of
+from fedsampling.experiments.resolving import scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.report.drawing import saving, views
@@ -203,8 +203,6 @@ def summarise(paper: str, experiment: str, project: Project) -> Path:
     For an executed job, these are the runs that its manifest lists.
     """
     plan, spec = project.plan, project.plan.paper(paper)
-    if experiment not in spec.experiments:
-        raise InputError(f"experiment: '{experiment}': {no_experiment(experiment, spec)}")
     jobs = [plan.jobs[name] for name in plan.jobs_of(paper, experiment)]
     manifests = {job.name: project.manifest(job.name) for job in jobs if job.name in plan.due}
     missing = [path for path in manifests.values() if not path.is_file()]
@@ -247,12 +245,6 @@ def _finished(job: Job, target: Path, shared: list[Path]) -> list[store.Result]:
         fix = "run the same command again, or restore published_runs/ if they are published"
         raise InputError(f"{job.name}: {missing} of its runs cannot be read; {fix}")
     return readable
-
-
-def judge(paper: str, project: Project) -> Path:
-    """Write the verdicts on a paper's claims to ``claims/<paper>.json``."""
-    spec = project.plan.paper(paper)
-    return judge_claims(spec, project, load_summaries(paper, spec.experiments, project.folder))
 
 
 def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "claims") -> Path:
