@@ -183,24 +183,6 @@ def test_the_installed_command_prints_one_line_and_no_traceback(pipeline, tmp_pa
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "prefix"),
-    [
-        ("-m fedsampling.cli check", "fedsampling: "),
-        ("-c 'import fedsampling; fedsampling.train'", "fedsampling.base.errors.InputError: "),
-    ],
-)
-def test_a_small_limit_on_virtual_memory_is_one_line(arguments, prefix):
-    """Otherwise, the line would be OpenBLAS's, PyTorch's or the dynamic linker's."""
-    command = f"ulimit -v 300000; exec '{sys.executable}' {arguments}"
-    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
-    assert result.returncode
-    assert result.stderr.splitlines()[-1] == (
-        f"{prefix}memory: virtual memory is limited to 0.31 GB; set at least 1.5 GB, "
-        "or run 'ulimit -v unlimited'"
-    )
-
-
 def test_a_closed_pipe_is_no_error(pipeline):
     command = [sys.executable, "-m", "fedsampling.cli", "check", "--config", pipeline.config]
     command += ["--papers", pipeline.papers]

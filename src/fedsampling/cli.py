@@ -18,7 +18,6 @@ from click.core import ParameterSource
 
 from fedsampling import __version__, workflow
 from fedsampling.base.errors import WARNING, InputError
-from fedsampling.base.memory import check_address_space
 from fedsampling.base.progress import reporter
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit with 130 when interrupted, and silently when a pipe closes."""
         try:
-            check_address_space()
             return super().invoke(ctx)
         except InputError as error:
             for line in error.lines:
