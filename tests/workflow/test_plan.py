@@ -51,16 +51,6 @@ def test_a_saved_plan_has_the_settings_of_each_world(tmp_path):
     assert {run.hash == replace(run, hash="").hash for run in runs} == {True}
 
 
-def test_every_file_that_the_report_reads_and_every_drawing_is_a_target():
-    planned = plan()
-    targets = set(planned.targets())
-    assert f"artefacts/{RIZK}/figure1/artefact.json" in planned.report_inputs(RIZK)
-    assert planned.drawn_files(RIZK)["figure1"][0] == f"artefacts/{RIZK}/figure1/figure1.svg"
-    assert planned.drawn_files(RIZK)["table1"][0] == f"artefacts/{RIZK}/table1/table1.html"
-    drawn = {file for files in planned.drawn_files(RIZK).values() for file in files}
-    assert {*planned.report_inputs(RIZK), *drawn} <= targets
-
-
 def test_the_report_is_made_by_default_unless_the_experiments_have_no_artefact():
     experiment = "fraboni2021clustered/allocation_mnist"
     without = plan(papers=None, experiments=[experiment], scale="paper", data="official")
