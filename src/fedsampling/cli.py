@@ -163,7 +163,7 @@ def check(project: "Project") -> Output:
 
 @command()
 def plan(project: "Project") -> Output:
-    """Estimate the work: jobs, runs, CPU time, downloads and disk space.
+    """Estimate the work: jobs, runs, CPU time and downloads.
 
     Jobs on a cluster then request the estimated time and memory.
     """
