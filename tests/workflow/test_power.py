@@ -1,7 +1,6 @@
 """What would decide a claim: seeds, by the power of simulated t-tests, and missing runs."""
 
 import json
-import re
 from math import inf
 from pathlib import Path
 
@@ -11,8 +10,6 @@ from scipy import stats
 
 from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
 from fedsampling.evidence.verdicts import Interval
-from fedsampling.runs import resources
-from fedsampling.workflow import drawing
 from fedsampling.workflow.drawing import (
     WITHOUT_INTERVAL,
     _settles,
@@ -92,29 +89,11 @@ PAPERS = Path(__file__).parents[2] / "papers"
 LATENCY = "harshvardhan2025latency"
 
 
-@pytest.fixture
-def due(tmp_path, monkeypatch):
-    """Jobs of 24 runs in all, whose speeds are shipped: a second for each round of a job."""
-    monkeypatch.setattr(drawing, "PUBLISHED", tmp_path)
+def test_missing_runs_command_and_unverified_copies_are_shown():
     jobs = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).jobs.values()
-    femnist = [job for job in jobs if job.experiment == "femnist" and job.case == "synthetic"]
-    resources.save_measurements(
-        {resources.measurement_key(job): resources.Measured(1.0) for job in femnist}, tmp_path
-    )
-    return femnist
-
-
-def test_missing_runs_hours_and_command_are_shown(due):
-    hours = sum(job.steps for job in due) / 3600
-    sentence = _settles(LATENCY, due, RunEvidence())
-    assert sentence.startswith("24 runs of the paper's size (up to about ")
-    (number,) = re.findall(r"about ([\d.,]+) hours", sentence)
-    assert float(number.replace(",", "")) == pytest.approx(hours, 0.05)
-    assert sentence.endswith(f": snakemake --cores all {LATENCY} --config scale=paper")
-
-
-def test_unknown_times_and_unverified_copies_are_shown(due, tmp_path):
-    (tmp_path / resources.MEASURED).unlink()
+    due = [job for job in jobs if job.experiment == "femnist" and job.case == "synthetic"]
+    command = f"snakemake --cores all {LATENCY} --config scale=paper"
+    assert _settles(LATENCY, due, RunEvidence()) == f"24 runs of the paper's size: {command}"
     sentence = _settles(LATENCY, due[:1], RunEvidence(obstacles=(UNVERIFIED,)))
     assert sentence.startswith("1 run of the paper's size: ")
     assert sentence.endswith("this copy has none")

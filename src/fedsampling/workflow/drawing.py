@@ -1,6 +1,5 @@
 """Draw a paper: update its summaries, artefacts, explorer data and verdicts if out of date."""
 
-import math
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,9 +41,9 @@ from fedsampling.report import content
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.curves import plain
-from fedsampling.runs import resources, store
+from fedsampling.runs import store
 from fedsampling.runs.execute import locate
-from fedsampling.runs.places import PUBLISHED, run_stores
+from fedsampling.runs.places import run_stores
 from fedsampling.workflow.project import Project
 
 
@@ -279,13 +278,13 @@ def _judged(
     complete_artefact = complete.artefacts[claim.artefact]
     at_full_size = experiments and (claim.experiments or complete_artefact.experiments)
     cases = claim.cases or artefact.cases
-    evidence, seconds = RunEvidence(), math.nan
+    evidence, seconds = RunEvidence(), nan
     if absent := [key for key in experiments if key not in loaded]:
         finding = verdicts.not_run({key: spec.left_out[key] for key in absent})
     else:
         used = {key: loaded[key].only(cases) for key in experiments}
         specs = {key: complete.experiments[key] for key in at_full_size}
-        seconds = sum(summary.provenance.get("seconds", math.nan) for summary in used.values())
+        seconds = sum(summary.provenance.get("seconds", nan) for summary in used.values())
         evidence = assess_runs(used, specs, cases, project.facts)
         try:
             # Rules get all summaries: some also report numbers that do not affect the verdict.
@@ -334,15 +333,9 @@ def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:
     """Describe the runs at the paper's size, and the data, that a verdict still requires."""
     parts = []
     if jobs:
-        runs, speeds = sum(len(job.runs) for job in jobs), resources.load_measurements(PUBLISHED)
-        known = [speeds.get(resources.measurement_key(job)) for job in jobs]
-        steps = zip(known, jobs, strict=True)
-        seconds = sum(speed.step * job.steps if speed else math.nan for speed, job in steps)
-        hours = ""
-        if math.isfinite(seconds):
-            hours = f" (up to about {show(max(seconds / 3600, 0.1), 2)} hours of one core)"
+        runs = sum(len(job.runs) for job in jobs)
         command = f"snakemake --cores all {paper} --config scale=paper"
-        parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size{hours}: {command}")
+        parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size: {command}")
     if has_unverified_data(evidence.obstacles):
         parts.append("data with a publisher's checksum; this copy has none")
     return "; ".join(parts) or content.FROM_PUBLISHED_RUNS
