@@ -165,15 +165,6 @@ def test_a_sampler_that_fails_its_check_is_not_run(file, tmp_path):
     assert not (tmp_path / "results" / "runs").exists()
 
 
-def test_an_error_in_a_later_round_names_the_line_of_the_users_file(file, shared):
-    late = "if view.round == 5 and len(view.p) not in (12, 60): raise ValueError('too late')"
-    file.write_text(SCHEME.replace("        return Slots", f"        {late}\n        return Slots"))
-    result = compare(file, shared, *FEW)
-    line = "sampler mine_compared, round 5: mine.py:15, in select: ValueError: too late"
-    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"fedsampling: {line}")
-    assert "Traceback" not in result.stderr
-
-
 @pytest.fixture
 def problem(tmp_path):
     """Own samples of twelve clients, too few for the paper's m, and an own model."""

@@ -11,7 +11,6 @@ from scipy import stats
 from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
 from fedsampling.evidence.verdicts import Interval
 from fedsampling.workflow.drawing import (
-    WITHOUT_INTERVAL,
     _settles,
     open_intervals,
     seeds_needed,
@@ -72,14 +71,10 @@ def test_further_seeds_cost_what_the_first_ones_took():
     assert f" ({hours:.0f} core-hours more); it has 5." in seeds_sentence([undecided], 5 * 7200)
 
 
-@pytest.mark.parametrize(("seeds", "rough"), [(3, True), (4, True), (5, False), (10, False)])
+@pytest.mark.parametrize(("seeds", "rough"), [(4, True), (5, False)])
 def test_fewer_than_five_seeds_give_a_rough_estimate(seeds, rough):
     text = seeds_sentence([drawn(0.5, 1.0, seeds, least=0.0)])
     assert text.endswith(f"it has {seeds}{', so this is a rough estimate' * rough}.")
-
-
-def test_a_claim_without_intervals_says_that_there_is_no_forecast():
-    assert seeds_sentence([]) == WITHOUT_INTERVAL
 
 
 # The runs that a claim without verdict still requires.

@@ -13,12 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, write_record
-from fedsampling.cli import main
 from fedsampling.data.sources.sources import SOURCES
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.specs import RunSpec
@@ -187,17 +185,9 @@ def run(*command, folder, package):
     return run_python("-m", *command, cwd=folder, PYTHONPATH=str(package))
 
 
-@pytest.mark.usefixtures("forget_own_files")  # the folder's papers define the kinds of ours
-def test_a_new_folder_has_what_the_pipeline_needs(tmp_path, monkeypatch):
+def test_a_new_folder_has_what_the_pipeline_needs(tmp_path):
     create_working_folder(tmp_path / "new")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(PROJECT)
-    config = f"scale: quick\ndata: embedded\npapers: [{RIZK}]\n"
-    (tmp_path / "new" / "config.yaml").write_text(config)
-    with monkeypatch.context() as patched:
-        patched.chdir(tmp_path / "new")
-        assert CliRunner().invoke(main, ["check"], catch_exceptions=False).exit_code == 0
-    readme = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
-    assert not re.search(r"\bmake ", readme)  # it has no Makefile
     with pytest.raises(InputError) as error:
         create_working_folder(tmp_path)
     assert error.value.lines == (f"{tmp_path}: is not empty; name a new folder",)

@@ -19,8 +19,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fedsampling.base.files import digest
-
 ROOT = Path(__file__).parents[2]
 PAPER = "rizk2022importance"
 COPIED = ("Snakefile", "workflow", "profiles", "envs", "CITATION.cff", "Makefile", "pyproject.toml")
@@ -268,17 +266,6 @@ class TestDrawing:
         checkout.snakemake()
         assert all(path.is_file() for path in lost)
 
-    @pytest.mark.long(minutes=0.3)
-    def test_a_failed_drawing_leaves_the_others_in_the_report(self, finished, copied):
-        checkout = copied(finished)
-        checkout.edit(f"papers/{PAPER}/figures.py", "def table1(", "def table1(missing, ")
-        status, output = checkout.call("snakemake", "--cores", "2")
-        assert status == 1
-        page = checkout.root / "results" / "unfinished" / f"{PAPER}.html"
-        assert "the drawing of table1" in page.read_text()
-        assert "probabilities.svg" in page.read_text()
-        assert f"artefacts/{PAPER}/table1 failed" in output
-
 
 @pytest.mark.long
 def test_unfinished_parts_are_reported_with_the_reason_and_in_the_status(
@@ -407,41 +394,8 @@ class TestTwoCalls:
         assert first.returncode == 0, output
         assert checkout.manifests() == finished.manifests()
 
-    @pytest.mark.long(minutes=0.3)
-    def test_a_job_on_a_cluster_reads_its_calls_configuration_and_no_other(self, finished, copied):
-        """Snakemake reads the Snakefile again in the job, perhaps after a change of config.yaml."""
-        checkout = copied(finished)
-        shutil.rmtree(checkout.root / "results" / "runs")
-        (manifest, *_) = finished.manifests()
-        checkout.configure(regression={"rounds": 100})
-        path = checkout.root / "results" / "config.json"
-        for call, status in ((digest(json.loads(path.read_text())), 0), ("0" * 16, 2)):
-            argument = f"_call={json.dumps(['results/config.json', call])}"
-            options = ("--mode", "remote", "--no-hooks", "--nolock", "--force", manifest)
-            returned, output = checkout.call(
-                "snakemake", "--cores", "1", *options, "--config", argument
-            )
-            assert returned == status, output
-            assert checkout.manifests() == {manifest: finished.manifests()[manifest]}
-        assert "results/config.json: replaced by another call" in one_line(output)
-
 
 class TestInterruptions:
-    @pytest.mark.long
-    def test_a_job_that_fails_on_changed_code_is_still_due_at_the_next_start(
-        self, finished, copied
-    ):
-        """Its result is gone then, and what was made from the old one is still there."""
-        checkout = copied(finished)
-        name = "src/fedsampling/experiments/simulations/federated.py"
-        checkout.edit(
-            name, "        problem = self.", "        import nothing\n        problem = self."
-        )
-        status, _ = checkout.call("snakemake", "--cores", "2")
-        assert status == 1
-        assert checkout.manifests() == {}
-        assert checkout.due() == AFTER | {"simulate": 3}
-
     @pytest.mark.long
     def test_after_sigint_the_next_start_completes(self, fresh, finished, copied):
         checkout = copied(fresh)
