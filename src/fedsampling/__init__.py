@@ -78,7 +78,6 @@ __all__ = [*_PUBLIC]
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import_module(f"{__name__}.base.memory").check_address_space()
     if name == "partitions":
         return import_module(f"{__name__}.data.partitions")
     if name == "samplers":

@@ -18,7 +18,6 @@ from click.core import ParameterSource
 
 from fedsampling import __version__, workflow
 from fedsampling.base.errors import WARNING, InputError
-from fedsampling.base.memory import check_address_space
 from fedsampling.base.progress import reporter
 
 if TYPE_CHECKING:
@@ -38,9 +37,7 @@ SECTIONS = {
     "Prepare": ("init", "check", "plan", "doctor"),
     "See results": ("status", "verdicts", "rank", "list", "recheck"),
     "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
-    "Single steps of the pipeline": (
-        *("run", "tune", "summarise", "render", "judge", "draw", "report"),
-    ),
+    "Single steps of the pipeline": (*("run", "tune", "render", "draw", "report"),),
     "Maintain the project": ("publish", "findings", "schemes", "schema"),
 }
 
@@ -51,7 +48,6 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit with 130 when interrupted, and silently when a pipe closes."""
         try:
-            check_address_space()
             return super().invoke(ctx)
         except InputError as error:
             for line in error.lines:
@@ -167,7 +163,7 @@ def check(project: "Project") -> Output:
 
 @command()
 def plan(project: "Project") -> Output:
-    """Estimate the work: jobs, runs, CPU time, downloads and disk space.
+    """Estimate the work: jobs, runs, CPU time and downloads.
 
     Jobs on a cluster then request the estimated time and memory.
     """
@@ -227,25 +223,10 @@ def run(project: "Project", job: tuple[str, ...]) -> Output:
 
 @command(writes=True)
 @argument("paper")
-@argument("experiment")
-def summarise(project: "Project", paper: str, experiment: str) -> Output:
-    """Summarise the runs of a PAPER's EXPERIMENT in one table."""
-    return workflow.drawing.summarise(paper, experiment, project)
-
-
-@command(writes=True)
-@argument("paper")
 @argument("artefact")
 def render(project: "Project", paper: str, artefact: str) -> Output:
     """Draw a PAPER's ARTEFACT from its summaries; figures also as PDF."""
     return workflow.drawing.render(paper, artefact, project)
-
-
-@command(writes=True)
-@argument("paper")
-def judge(project: "Project", paper: str) -> Output:
-    """Judge a PAPER's claims from its summaries."""
-    return workflow.drawing.judge(paper, project)
 
 
 @command(writes=True)
@@ -297,15 +278,12 @@ def verdicts(project: "Project") -> None:
 
 
 @command(latest=True)
-@option("--remove-other-versions", is_flag=True, help="First remove other versions' runs.")
-def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
+def status(project: "Project") -> Output:
     """Show finished, running and remaining runs, the time left, and failures.
 
     Without --config, this is the status of the last Snakemake call.
     """
-    if remove_other_versions:
-        yield workflow.status.remove_other_versions(project)
-    yield from workflow.status.status(project)
+    return workflow.status.status(project)
 
 
 @main.command()

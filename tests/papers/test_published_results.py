@@ -210,9 +210,9 @@ def test_artefacts_are_what_their_kind_says_and_captions_have_the_numbers_drawn(
 )
 def test_pages_have_the_verdicts_of_the_claims(key):
     """Findings, history, the README's table and the seeds of the cards."""
-    for name in project().plan.paper(key).experiments:
-        published(key, name)
-    judged = content.claims(drawing.judge(key, project()))
+    paper = project().plan.paper(key)
+    runs = {name: published(key, name) for name in paper.experiments}
+    judged = content.claims(drawing.judge_claims(paper, project(), runs))
     claims = {claim.id: claim for claim in judged}
     listed = listed_verdicts(key)
     for name, (ours, verdict) in listed.items():

@@ -113,7 +113,7 @@ def test_each_verdict_has_a_word_a_glyph_and_the_class_of_its_grade(report):
             [
                 '<time datetime="2026-11-22">',  # the date of its rule
                 "<dt>Rule</dt><dd>Reproduced if it does. ",
-                ">fedsampling judge first2022paper</code>",
+                ">fedsampling draw first2022paper</code>",
                 "The target is arbitrary.",
                 "<title>the gap: 22.8 [22.1, 23.4] dB; dashed: the paper",
                 ": reproduced. fedsampling, version 0.1.0; paper scale; 5 seeds; ",

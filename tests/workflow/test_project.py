@@ -295,12 +295,6 @@ def test_a_change_of_a_papers_file_changes_the_digests_of_dependent_results(
     assert moved_by(old, new, file) == dependent
 
 
-def test_a_table_next_to_paper_yaml_changes_the_digests_of_its_papers_results(moved_by):
-    result = moved_by("dist. SGD", "SGD", "table1.csv")
-    assert {f"artefacts/{RIZK}/table1", f"papers/{RIZK}", "report"} <= result
-    assert not any(name.startswith(("job", "summaries")) for name in result)
-
-
 def test_the_code_of_a_papers_run_kind_changes_the_digests_of_its_jobs(moved_by):
     planned = plan()
     kinds = ("gradient", "inclusion")  # both are in the paper's simulations.py

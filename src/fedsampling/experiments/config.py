@@ -30,7 +30,7 @@ RESERVED_NAMES = frozenset(
         *("artefacts", "benchmarks", "cards", "checkpoints", "claims", "claims_unfinished"),
         *("compare", "data", "explorer", "gpus", "made", "report", "runs", "store", "summaries"),
         *("tune", "unfinished"),
-        *("card", "draw", "fetch", "judge", "render", "simulate", "slurm", "summarise"),
+        *("card", "draw", "fetch", "simulate", "slurm"),
     ]
 )
 # Suffixes of files next to these folders.

@@ -18,6 +18,7 @@ from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.lazy import torch
 from fedsampling.base.progress import align, format_bytes, format_duration, reporter
+from fedsampling.data.sources.fetch import download_sizes
 from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import editions
 from fedsampling.experiments.config import Config
@@ -33,7 +34,6 @@ from fedsampling.runs.places import run_stores, unfinished_runs
 from fedsampling.runs.resources import Measured, excesses, measurement_key, save_measurements
 from fedsampling.runs.store import find
 from fedsampling.samplers.interface.in_settings import memory_bytes, obstacle, selection_seconds
-from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.project import Project
 
 
@@ -133,13 +133,11 @@ def _place(report: str, name: str) -> str:
     return ""
 
 
-# Costs of a configuration before it runs, ``fedsampling plan``: jobs, time, downloads, disk.
+# Costs of a configuration before it runs, ``fedsampling plan``: jobs, time, downloads.
 
 
 START_UP_SECONDS = 1.5  # interpreter and imports of a job
 MAX_SECONDS = 35.0  # for all estimates
-ROWS_PER_ROUND, OTHER_ROWS, BYTES_PER_ROW = 10.0, 1000.0, 9.0  # of a run's table in the store
-FILE_BYTES = 6000.0  # of a run's file without its rows: metadata and Parquet overhead
 
 
 class ExperimentCost(NamedTuple):
@@ -151,7 +149,6 @@ class ExperimentCost(NamedTuple):
     finished: int
     hours: float  # of the unfinished runs, on one core; NaN if unknown
     at_most: bool  # whether runs may end before their last round
-    disk: float  # bytes
 
 
 class Costs(NamedTuple):
@@ -189,15 +186,15 @@ def estimate(project: Project) -> Costs:
 def cost_table(costs: Costs) -> str:
     """Format the costs as a table, with notes below."""
     hours = [cost.hours for cost in costs.experiments if not isnan(cost.hours)]
-    jobs, runs, finished, disk = (
+    jobs, runs, finished = (
         sum(getattr(cost, column) for cost in costs.experiments)
-        for column in ("jobs", "runs", "finished", "disk")
+        for column in ("jobs", "runs", "finished")
     )
-    total = ExperimentCost("total", jobs, runs, finished, sum(hours) if hours else nan, False, disk)
-    rows: list[tuple[str, ...]] = [("experiment", "jobs", "runs", "finished", "CPU time", "disk")]
+    total = ExperimentCost("total", jobs, runs, finished, sum(hours) if hours else nan, False)
+    rows: list[tuple[str, ...]] = [("experiment", "jobs", "runs", "finished", "CPU time")]
     for cost in (*costs.experiments, total):
         cpu_time = "≤ " * cost.at_most + format_duration(3600 * cost.hours)
-        rows.append((*map(str, cost[:4]), cpu_time, format_bytes(cost.disk)))
+        rows.append((*map(str, cost[:4]), cpu_time))
     lines = [*align(rows, numbers_from=1), "", *costs.notes]
     lines += [
         f"download  {name}: {'unknown size' if size is None else format_bytes(size)}"
@@ -251,15 +248,7 @@ def _cost(
     runs = sum(len(job.runs) for job in jobs)
     finished = runs - sum(open_runs[job.name] for job in due)
     at_most = any(job.runs[0].settings.get("until") for job in due)
-    disk = sum(open_runs[job.name] * _table_bytes(job) for job in due)
-    return ExperimentCost(name, len(jobs), runs, finished, seconds / 3600, at_most, disk)
-
-
-def _table_bytes(job: Job) -> float:
-    """Estimate the size of one run of a job in the store."""
-    settings = job.runs[0].settings
-    rounds = settings.get("rounds", 0) / settings.get("every", 1)
-    return FILE_BYTES + BYTES_PER_ROW * (ROWS_PER_ROUND * rounds or OTHER_ROWS)
+    return ExperimentCost(name, len(jobs), runs, finished, seconds / 3600, at_most)
 
 
 # Time and memory of a job by its settings: the operations of its rounds, divided by the rate of a

@@ -4,13 +4,13 @@ Files in the cache and in a mirror's folder are compared with their checksums.  
 downloads nothing and does not write to the cache or the mirror.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256, write_json, write_text
-from fedsampling.data.sources.fetch import Tell, fetch_dataset, ordered_editions
+from fedsampling.data.sources.fetch import Tell, fetch_dataset
 from fedsampling.data.sources.local_files import (
     CorruptError,
     copy,
@@ -103,18 +103,6 @@ def fetch_each(
         paths = fetch_dataset(name, cache, mirror, tell).values()
         write_json(cache / f"{name}.json", {path.name: sha256(path) for path in paths})
         yield from paths
-
-
-def download_sizes(
-    datasets: Iterable[str], cache: Path, mirror: str | None, unread: Collection[str] = ()
-) -> dict[str, int | None]:
-    """Return the size in bytes of each missing official file not in `unread`; None if unknown."""
-    return {
-        source.name: source.size
-        for dataset in sorted(set(datasets))
-        for source in ordered_editions(dataset, cache, mirror)[0]
-        if source.name not in unread and not source.path_in(cache).is_file()
-    }
 
 
 def describe_each(

@@ -1,6 +1,5 @@
 """Draw a paper: update its summaries, artefacts, explorer data and verdicts if out of date."""
 
-import math
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,16 +34,15 @@ from fedsampling.experiments.papers import (
     load_paper,
 )
 from fedsampling.experiments.resolving import changed as changed_settings
-from fedsampling.experiments.resolving import no_experiment, scale_of
+from fedsampling.experiments.resolving import scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.curves import undrawn
-from fedsampling.runs import resources, store
+from fedsampling.runs import store
 from fedsampling.runs.execute import locate
-from fedsampling.runs.places import PUBLISHED, run_stores
-from fedsampling.workflow.plan import left_to_run
+from fedsampling.runs.places import run_stores
 from fedsampling.workflow.project import Project
 
 
@@ -172,8 +170,6 @@ def summarise(paper: str, experiment: str, project: Project) -> Path:
     For an executed job, these are the runs that its manifest lists.
     """
     plan, spec = project.plan, project.plan.paper(paper)
-    if experiment not in spec.experiments:
-        raise InputError(f"experiment: '{experiment}': {no_experiment(experiment, spec)}")
     jobs = [plan.jobs[name] for name in plan.jobs_of(paper, experiment)]
     manifests = {job.name: project.manifest(job.name) for job in jobs if job.name in plan.due}
     missing = [path for path in manifests.values() if not path.is_file()]
@@ -218,16 +214,10 @@ def _finished(job: Job, target: Path, shared: list[Path]) -> list[store.Result]:
     return readable
 
 
-def judge(paper: str, project: Project) -> Path:
-    """Write the verdicts on a paper's claims to ``claims/<paper>.json``."""
-    spec = project.plan.paper(paper)
-    return judge_claims(spec, project, load_summaries(paper, spec.experiments, project.folder))
-
-
 def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "claims") -> Path:
     """Write the verdicts on a paper's claims, from its remaining experiments, to a folder."""
     complete = load_paper(spec.key, spec.folder.parent)
-    unfinished = left_to_run(complete, project.config, project.results) if spec.claims else {}
+    unfinished = project.left_to_run(complete) if spec.claims else {}
     context = spec, complete, project, loaded, unfinished
     claims = [asdict(_judged(name, *context)) for name in spec.claims]
     out = project.folder / to / f"{spec.key}.json"
@@ -256,13 +246,13 @@ def _judged(
     complete_artefact = complete.artefacts[claim.artefact]
     at_full_size = experiments and (claim.experiments or complete_artefact.experiments)
     cases = claim.cases or artefact.cases
-    evidence, seconds = RunEvidence(), math.nan
+    evidence, seconds = RunEvidence(), nan
     if absent := [key for key in experiments if key not in loaded]:
         finding = verdicts.not_run({key: spec.left_out[key] for key in absent})
     else:
         used = {key: loaded[key].only(cases) for key in experiments}
         specs = {key: complete.experiments[key] for key in at_full_size}
-        seconds = sum(summary.provenance.get("seconds", math.nan) for summary in used.values())
+        seconds = sum(summary.provenance.get("seconds", nan) for summary in used.values())
         evidence = assess_runs(used, specs, cases, project.facts)
         try:
             # Rules get all summaries: some also report numbers that do not affect the verdict.
@@ -311,15 +301,9 @@ def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:
     """Describe the runs at the paper's size, and the data, that a verdict still requires."""
     parts = []
     if jobs:
-        runs, speeds = sum(len(job.runs) for job in jobs), resources.load_measurements(PUBLISHED)
-        known = [speeds.get(resources.measurement_key(job)) for job in jobs]
-        steps = zip(known, jobs, strict=True)
-        seconds = sum(speed.step * job.steps if speed else math.nan for speed, job in steps)
-        hours = ""
-        if math.isfinite(seconds):
-            hours = f" (up to about {show(max(seconds / 3600, 0.1), 2)} hours of one core)"
+        runs = sum(len(job.runs) for job in jobs)
         command = f"snakemake --cores all {paper} --config scale=paper"
-        parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size{hours}: {command}")
+        parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size: {command}")
     if has_unverified_data(evidence.obstacles):
         parts.append("data with a publisher's checksum; this copy has none")
     return "; ".join(parts) or content.FROM_PUBLISHED_RUNS

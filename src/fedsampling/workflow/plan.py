@@ -21,14 +21,20 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import Experiment, load_papers, resolve_experiments, without
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
-from fedsampling.runs.places import CARDS, PUBLISHED, finished_runs, published_runs, run_stores
+from fedsampling.runs.places import (
+    CARDS,
+    PAPERS,
+    PUBLISHED,
+    RESULTS,
+    finished_runs,
+    published_runs,
+    run_stores,
+)
 from fedsampling.samplers.interface.in_settings import load_file
 
-PAPERS, RESULTS = Path("papers"), Path("results")
 # Maximum number of quick-scale jobs that share a process.  Starting a process takes two seconds of
 # imports, often more than the job; but larger batches would leave cores idle.
 QUICK_JOBS_PER_PROCESS = 40
-FIGURE_FILES, TABLE_FILES = ("svg", "png", "csv"), ("html", "csv", "tex")
 
 
 @dataclass(frozen=True)
@@ -111,22 +117,10 @@ class Plan:
             return ["report/index.html"]
         return [file for paper in self.papers for file in self.report_inputs(paper)]
 
-    def drawn_files(self, paper: str) -> dict[str, list[str]]:
-        """Return the files of each artefact, relative to the results; the main one comes first."""
-        return {
-            name: [
-                f"artefacts/{paper}/{name}/{name}.{kind}"
-                for kind in (FIGURE_FILES if spec.kind == "figure" else TABLE_FILES)
-            ]
-            for name, spec in self.papers[paper].artefacts.items()
-        }
-
     def targets(self) -> Iterator[str]:
         """Yield every Snakemake target except data files, relative to the results."""
         for paper in self.papers:
             yield from self.report_inputs(paper)
-            for files in self.drawn_files(paper).values():
-                yield from files
         yield from (f"compare/{name}/report/index.html" for name in self.users_samplers)
         yield from (f"runs/{name}.json" for name in self.jobs)
         yield from (f"cards/{name}.json" for name in self.cards)

@@ -22,10 +22,10 @@ from fedsampling.base.files import digest, sha256, write_json, writing
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import CROSS_MATRIX, Paper, defining_modules
-from fedsampling.experiments.specs import PACKAGE, fingerprint, own_code
-from fedsampling.runs.places import plan_inputs, published_files
+from fedsampling.experiments.specs import PACKAGE, Job, fingerprint, own_code
+from fedsampling.runs.places import PAPERS, RESULTS, plan_inputs, published_files
 from fedsampling.samplers.interface.in_settings import load_file
-from fedsampling.workflow.plan import PAPERS, RESULTS, Plan, read_plan, resolve, write_plan
+from fedsampling.workflow.plan import Plan, left_to_run, read_plan, resolve, write_plan
 
 CONFIG, PLAN, CALL_LOCK, JOBS_LOCK = "config.json", "plan.json", "call.lock", "jobs.lock"
 CALL = "FEDSAMPLING_CALL"  # environment variable of a call's jobs: digest of its configuration
@@ -98,6 +98,10 @@ class Project:
     def digests(self) -> Mapping[str, str]:
         """Digest of each result's inputs, see :func:`digests`."""
         return self._cached[1]
+
+    def left_to_run(self, paper: Paper) -> dict[str, list[Job]]:
+        """List a paper's unfinished jobs of the paper's size, by experiment."""
+        return left_to_run(paper, self.config, self.results)
 
     def is_written(self) -> bool:
         """Whether the results folder has this configuration."""

@@ -120,6 +120,18 @@ def ordered_editions(dataset: str, cache: Path, mirror: str | None) -> list[tupl
     return sorted(listed, key=rank)
 
 
+def download_sizes(
+    datasets: Iterable[str], cache: Path, mirror: str | None
+) -> dict[str, int | None]:
+    """Return the size in bytes of each missing official file; None if unknown."""
+    return {
+        source.name: source.size
+        for dataset in sorted(set(datasets))
+        for source in ordered_editions(dataset, cache, mirror)[0]
+        if not source.path_in(cache).is_file()
+    }
+
+
 def fetch_all(
     sources: Iterable[Source], cache: Path, mirror: str | None, tell: Tell | None = None
 ) -> dict[str, Path]:
