@@ -39,9 +39,7 @@ MODULES = (
 )
 # The tests of a module are in tests/<package>/test_<module>.py, except for these.
 TESTS = {
-    "samplers/interface/in_settings": (
-        "samplers/test_scheme samplers/test_order workflow/test_checking"
-    ),
+    "samplers/interface/in_settings": "samplers/test_scheme workflow/test_checking",
     "samplers/interface/slots": "samplers/test_scheme samplers/test_basic",
     "samplers/basic": "samplers/test_basic samplers/test_scheme",
     "samplers/checking/rounds": "samplers/test_check",

@@ -310,10 +310,6 @@ class ClusteredSize(Scheme, name="clustered_size"):
 
     _pieces: list[tuple[Ints, Array]]  # clients of W_1, …, W_m, with their probabilities
 
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count the pieces of the distributions."""
-        return 10 * n, n
-
     def prepare(self, setup: Setup) -> None:
         """Compute the distributions W_1, …, W_m."""
         M = counts(setup).sum()
@@ -359,18 +355,12 @@ class ClusteredSimilarity(Scheme, name="clustered_similarity"):
     )
 
     needs = frozenset({"updates"})
+    pair_matrices = 5
     memory = ("G", "pairs")
 
     _counts: Ints
     _G: NDArray[np.float32]  # last updates, shape (runs, n, d)
     _pairs: Array
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count updates, pairs and distributions; products of updates, and Ward's tree."""
-        k = min(self.candidates or n, n)
-        pairs = 4 * k * n if self.candidates else (runs + 4) * n**2
-        products = (k if self.candidates else self.m) * n * d
-        return pairs + 0.5 * runs * n * d + 4 * self.m * n, products + 100 * k * n
 
     def prepare(self, setup: Setup) -> None:
         """Start from updates of zero, whose pairs are zero as well."""

@@ -179,17 +179,11 @@ class DivFL(Scheme, name="divfl"):
     )
 
     needs = frozenset({"gradients"})
+    pair_matrices = 4
     unbiased = False
     intermittent = True
 
     _omega: Array
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count four matrices of distances, or the candidates' rows and a copy of the gradients."""
-        if self.candidates is None:
-            return 4 * n**2, n**2 * d + 100 * n**2
-        k = min(self.candidates, n)
-        return self.m * n + 3 * k * n + n * d, 0.3 * self.m * k * n * d
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Select each run's clients."""

@@ -339,6 +339,7 @@ class DelayHet(Scheme):
     candidates: Candidates = None
 
     needs = frozenset({"delays", "heterogeneity"})
+    pair_matrices = 6
     unbiased = False
 
     @property
@@ -347,15 +348,6 @@ class DelayHet(Scheme):
         return self.candidates is not None
 
     _solved: dict[int, tuple[Array, Solution]]  # B and its solution, of each run
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count matrices of the candidates' pairs, and the solver's operations."""
-        k = min(self.candidates or n, n)
-        return (runs + 4) * k**2, self.operations(k)
-
-    def operations(self, k: int) -> float:
-        """Count the operations of a solution for k clients."""
-        return 500 * k**2
 
     def prepare(self, setup: Setup) -> None:
         """Start without a solution."""
@@ -463,12 +455,6 @@ class DelayHetSampling(DelayHet, name="delayhet_sampling"):
     )
     jacobian: Literal["2-point", "exact"] = Field("2-point", description="for trust-constr")
     duplicates: Duplicates = "independently"
-
-    def operations(self, k: int) -> float:
-        """Count one pass over B, or iterations of k² operations (k³ with finite differences)."""
-        if self.solver == "vertex":
-            return 10 * k**2
-        return (300 if self.solver == "analytic" else 6e4) * k**3
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw m clients in each run from its best distribution."""

@@ -232,11 +232,6 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
     )
     candidates: Candidates = None
 
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count the solver's matrices and iterations among the candidates."""
-        k = min(self.candidates or n, n)
-        return runs * n + 4 * k**2, 200 * k**3
-
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i / (q_i m) for each draw, divided by the probability of being a candidate."""
         n = len(view.p)

@@ -136,6 +136,9 @@ class Scheme(Named, package="fedsampling.samplers"):
     shrinks : bool
         Whether Σ ω_i may be far below one, for instance because clients that are not
         selected count as updates of zero.  Otherwise training warns of such sums.
+    pair_matrices : int
+        Number of n × n matrices of doubles that a selection holds at once for each run, the one in
+        ``heterogeneity`` included.  Jobs on a cluster request this memory.
     reads_blocks : bool
         Whether the sampler reads only blocks ``B[np.ix_(clients, clients)]`` of ``heterogeneity``,
         so that only these pairs are computed.
@@ -147,6 +150,7 @@ class Scheme(Named, package="fedsampling.samplers"):
     counts: ClassVar[tuple[str, ...]] = ("m",)
     memory: ClassVar[tuple[str, ...]] = ()
     shrinks: ClassVar[bool] = False
+    pair_matrices: ClassVar[int] = 0
     reads_blocks: ClassVar[bool] = False
 
     def prepare(self, setup: Setup) -> None:
@@ -232,24 +236,6 @@ class Scheme(Named, package="fedsampling.samplers"):
                 raise ValueError(
                     f"sampler.{key}: {count} exceeds the {clients} clients; give at most {clients}"
                 )
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Estimate what a selection among n clients takes; runs that cannot fit are rejected.
-
-        Parameters
-        ----------
-        n, d, runs : int
-            Clients, the model's parameters, and runs that are stacked.
-
-        Returns
-        -------
-        numbers : float
-            How many the sampler stores for all runs, each of 8 bytes; by default n.  Gradients and
-            heterogeneity that it observes are counted in addition.
-        operations : float
-            For each run, of 1 ns; by default n.
-        """
-        return n, n
 
     def expected_clients(self, clients: int, rounds: int) -> float:
         """Estimate the number of clients that train in a round, for estimates of a plan's costs."""

@@ -42,7 +42,7 @@ from fedsampling.learning.training.loop import (
     train,
     watching,
 )
-from fedsampling.samplers.interface.in_settings import NetworkScheme, obstacle
+from fedsampling.samplers.interface.in_settings import NetworkScheme
 from fedsampling.samplers.scheme import Scheme, Setup
 
 if TYPE_CHECKING:
@@ -198,9 +198,6 @@ class Training(Strict):
             learner.server_step = np.array([variant.server_step for variant in variants])
         if line := memory.lacking(self.least_bytes(len(seeds), learner.network.dimension)):
             raise InputError(line)
-        size = (problem.n_clients, learner.network.dimension, len(seeds))
-        if line := obstacle(self.sampler, *size, memory.available(), np.inf):
-            raise InputError(f"sampler.{line}")
         sampler = build_sampler(self, learner, seeds)
         features = self.feature_batch, stream(self.problem_seed, "features")
         learner.observations = observations_for(
@@ -253,14 +250,6 @@ class Network(Training, Simulation, name="network"):
         if self.dataset.max_clients is not None:
             self.sampler.check_population(self.dataset.max_clients)
         return self
-
-    def obstacle(self, seeds: int, memory: float, seconds: float) -> str:
-        """Return why the sampler cannot select, if the settings determine the number of clients."""
-        partition = getattr(self.dataset, "partition", None)
-        n = partition.max_clients if partition else getattr(self.dataset, "clients", None)
-        if n is None:
-            return ""
-        return obstacle(self.sampler, n, self._least_parameters(), seeds, memory, seconds)
 
     def simulate(
         self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
