@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.clustered import units_by_sample
 from fedsampling.samplers.latency import best_subset, shares
-from fedsampling.samplers.numerics import MEASURES, WARD_VARIANTS
 from fedsampling.samplers.scheme import Setup, candidate_set, scheme
 from fedsampling.theory.heterogeneity import bounded
 
@@ -17,8 +15,6 @@ from .rounds import play
 N, RUNS = 20, 3
 SAMPLERS = [
     {"name": "approx_opt", "m": 4, "solver": "trust-constr", "solver_iterations": 2},
-    {"name": "clustered_similarity", "m": 4},
-    {"name": "clustered_similarity", "m": 6, "measure": "l1", "ward": "code"},
     {"name": "delayhet_sampling", "m": 4, "solver": "vertex"},
     {"name": "delayhet_submodular", "solver": "exact"},
     {"name": "divfl", "m": 4, "weights": "covered"},
@@ -45,8 +41,6 @@ def played(sampler, rounds=3):
     answers = []
     for t in range(rounds):
         slots, omega = play(ready, setup, t, observed)
-        if "updates" in ready.needs:
-            ready.saw_updates(slots, observed["gradients"][slots.run, slots.client] + t)
         answers += [(run, client) for run, client in zip(slots.run, slots.client, strict=True)]
         answers += omega.tolist()
     return answers
@@ -79,29 +73,6 @@ def test_all_sets_of_candidates_are_equally_likely():
     counts = [drawn.count(pair) for pair in combinations(range(5), 2)]
     assert sum(counts) == 5000
     assert abs(np.array(counts) - 500).max() < 5 * np.sqrt(500 * 0.9)
-
-
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("ward", WARD_VARIANTS)
-@pytest.mark.parametrize("size", [1, 2, 5, 20, 39])
-def test_groups_from_a_sample_keep_the_sums_of_rows_and_columns(measure, ward, size):
-    rng = np.random.default_rng(size)
-    n_samples, m = np.append(rng.integers(1, 60, 39), 900), 6
-    updates = rng.standard_normal((40, 9)).astype(np.float32)
-    updates[:5] = 0
-    units = units_by_sample(n_samples, updates, m, measure, rng, size, ward)
-    assert (units >= 0).all()
-    assert (units.sum(1) == n_samples.sum()).all()
-    np.testing.assert_array_equal(units.sum(0), m * n_samples)
-
-
-def test_clients_outside_the_sample_join_the_most_similar_group():
-    """Six kinds of clients, two thirds of a distribution each: four get one to themselves."""
-    kind = np.arange(120) % 6
-    updates = (10 * np.eye(6)[kind] + 0.01 * np.arange(120)[:, None]).astype(np.float32)
-    units = units_by_sample(np.full(120, 3), updates, 4, "l2", np.random.default_rng(0), 100)
-    rows = [(units[:, kind == k].sum(axis=1) > 0).sum() for k in range(6)]
-    assert rows.count(1) >= 4
 
 
 def test_delayhet_solves_the_candidates_problem_exactly():

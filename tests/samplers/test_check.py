@@ -25,7 +25,6 @@ SETTINGS = {  # of the samplers that need others
 VARIANTS = [
     {"name": "md", "m": 4, "duplicates": "once"},
     {"name": "clustered_similarity", "m": 5, "ward": "code", "measure": "l1"},
-    {"name": "clustered_similarity", "m": 4, "candidates": 5},
     *(
         {"name": "available", "available": 12, "m": 3, "report": report}
         for report in ("uniform", "optimal", "approximate")
