@@ -17,7 +17,6 @@ SAMPLERS = [
     {"name": "approx_opt", "m": 4, "solver": "trust-constr", "solver_iterations": 2},
     {"name": "delayhet_sampling", "m": 4, "solver": "vertex"},
     {"name": "delayhet_submodular", "solver": "exact"},
-    {"name": "divfl", "m": 4, "weights": "covered"},
 ]
 
 

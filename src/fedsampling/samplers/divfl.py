@@ -9,7 +9,6 @@ References
 Balakrishnan, Li, Zhou, Himayat, Smith, Bilmes: Diverse Client Selection for Federated Learning via
 Submodular Maximization. ICLR 2022.
 Minoux: Accelerated greedy algorithms for maximizing submodular set functions. 1978.
-Mirzasoleiman, Badanidiyuru, Karbasi, Vondrák, Krause: Lazier than lazy greedy. AAAI 2015.
 """
 
 import heapq
@@ -22,7 +21,7 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Candidates, Scheme, Slots, View, candidate_set
+from fedsampling.samplers.scheme import Scheme, Slots, View
 
 BLOCK_COLUMNS = 1 << 20  # columns of the gradients that are converted to double precision at once
 
@@ -105,57 +104,6 @@ def stochastic_greedy(D: Array, m: int, u: Array) -> Ints:
     return np.array(chosen, np.int64)
 
 
-def sampled_greedy(
-    gradients: NDArray[np.floating[Any]], m: int, size: int, rng: np.random.Generator
-) -> tuple[Ints, Array]:
-    """Select m clients as :func:`stochastic_greedy` does, without the distances of all pairs.
-
-    Parameters
-    ----------
-    gradients : float array, shape (n, d)
-    m : int
-        At most n.
-    size : int
-        Size of the random subset in each step.  With s = (n/m) ln(1/ε) the expected value is at
-        least 1 − 1/e − ε of the optimum; with s ≥ n this is the greedy algorithm.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    chosen : int array, shape (m,)
-        In the order of selection.
-    D : float array, shape (m, n)
-        Distance of each selected client to every client.
-
-    Notes
-    -----
-    Only the distances of the clients in a step's subset are computed: m s n d operations instead of
-    n² d, and (m + s) n numbers instead of n².
-
-    References
-    ----------
-    Mirzasoleiman et al. 2015, Algorithm 1 (stochastic greedy).
-    """
-    n = len(gradients)
-    g = gradients - gradients.mean(axis=0, dtype=np.float64)
-    squares = np.einsum("ij,ij->i", g, g)
-    nearest = np.full(n, 2 * np.sqrt(squares.max()) + 1)  # nobody selected: above any distance
-    unselected = np.ones(n, np.bool_)
-    chosen, rows = np.empty(m, np.int64), np.empty((m, n))
-    for step in range(m):
-        remaining = np.flatnonzero(unselected)
-        subset = remaining[candidate_set(len(remaining), size, rng)]
-        D = squares[subset, None] + squares - 2 * (g[subset] @ g.T)
-        np.sqrt(np.maximum(D, 0, out=D), out=D)
-        D[np.arange(len(subset)), subset] = 0
-        gains = np.array([np.maximum(nearest - row, 0).sum() for row in D])
-        best = int(gains.argmax())
-        chosen[step], rows[step] = subset[best], D[best]
-        unselected[subset[best]] = False
-        nearest = np.minimum(nearest, D[best])
-    return chosen, rows
-
-
 class DivFL(Scheme, name="divfl"):
     """m clients whose last known gradients represent all clients' gradients.
 
@@ -172,11 +120,6 @@ class DivFL(Scheme, name="divfl"):
     weights: Literal["equal", "samples", "covered"] = Field(
         "equal", description="1/m, by importance, or by importance of the represented clients"
     )
-    candidates: Candidates = Field(
-        None,
-        description="size of the random subset in each step of the greedy algorithm, for large "
-        "populations; only its distances are computed; null: as `greedy` says",
-    )
 
     needs = frozenset({"gradients"})
     pair_matrices = 4
@@ -190,25 +133,19 @@ class DivFL(Scheme, name="divfl"):
         n, offered = len(view.p), view.offered
         m = min(self.m, len(offered))
         u = np.empty((view.runs, self.m, n))
-        if self.greedy == "stochastic" and self.candidates is None:
+        if self.greedy == "stochastic":
             u = rng.uniforms("clients", self.m * n).reshape(u.shape)
         clients, omega = [], []
-        for run, generator in enumerate(rng.generators("candidates")):
+        for run, gradients in enumerate(view.observed["gradients"]):
             # Gradients of a diverged run are zero: it selects the clients with the lowest indices.
-            gradients = view.observed["gradients"][run][offered]
-            finite = np.nan_to_num(gradients, nan=0, posinf=0, neginf=0)
-            if self.candidates is not None:
-                chosen, D = sampled_greedy(finite, m, self.candidates, generator)
-            else:
-                D = distances(finite)
-                chosen = (
-                    lazy_greedy(D, m)
-                    if self.greedy == "lazy"
-                    else stochastic_greedy(D, m, u[run][:m, offered])
-                )
-                D = D[chosen]
+            D = distances(np.nan_to_num(gradients[offered], nan=0, posinf=0, neginf=0))
+            chosen = (
+                lazy_greedy(D, m)
+                if self.greedy == "lazy"
+                else stochastic_greedy(D, m, u[run][:m, offered])
+            )
             clients.append(offered[chosen])
-            omega.append(self._weights(D, chosen, view.p[offered]))
+            omega.append(self._weights(D[chosen], chosen, view.p[offered]))
         self._omega = np.concatenate(omega)
         return Slots.stack(clients)
 
