@@ -33,7 +33,6 @@ VARIANTS = [
     {"name": "approx_opt", "m": 4, "solver": "trust-constr", "solver_iterations": 20},
     {"name": "delayhet_sampling", "m": 4, "solver": "vertex", "candidates": 5},
     {"name": "delayhet_submodular", "solver": "exact", "candidates": 5},
-    {"name": "divfl", "m": 3, "greedy": "stochastic", "weights": "covered"},
     {"name": "flanp", "first": 2, "stop": "rounds", "rounds": 1},
     {"name": "flanp", "first": 2, "stop": "statistical", "constant": 0.01},
     {"name": "cyclic", "m": 2, "by": "label"},

@@ -57,7 +57,7 @@ def lazy_greedy(D: Array, m: int) -> Ints:
     A client's gain never increases as other clients are selected.  Old gains are therefore upper
     bounds, and the client on top of the heap is the best once its gain has been recomputed.
     """
-    nearest = _above_all_distances(D)
+    nearest = np.full(len(D), D.max() + 1.0)  # nobody selected: above any distance
     heap = [(-float(np.maximum(nearest - row, 0).sum()), i, 0) for i, row in enumerate(D)]
     heapq.heapify(heap)
     chosen: list[int] = []
@@ -72,43 +72,12 @@ def lazy_greedy(D: Array, m: int) -> Ints:
     return np.array(chosen, np.int64)
 
 
-def stochastic_greedy(D: Array, m: int, u: Array) -> Ints:
-    """Select m clients one by one, each the best of a random subset of the remaining clients.
-
-    Parameters
-    ----------
-    D : float array, shape (n, n)
-        Distances between the clients' gradients.
-    u : float array, shape (m, n)
-        Uniform on [0, 1); in each step the subset consists of the clients with the smallest values.
-
-    Returns
-    -------
-    int array, shape (m,)
-
-    Notes
-    -----
-    The subset has max(m, n/10) clients, as in the authors' code.
-    """
-    n = len(D)
-    size = max(m, n // 10)
-    nearest = _above_all_distances(D)
-    chosen: list[int] = []
-    for u_step in u:
-        order = np.argsort(u_step, kind="stable")
-        subset = np.sort(order[~np.isin(order, chosen)][:size])
-        gains = np.maximum(nearest - D[subset], 0).sum(axis=1)
-        best = int(subset[gains.argmax()])
-        chosen.append(best)
-        nearest = np.minimum(nearest, D[best])
-    return np.array(chosen, np.int64)
-
-
 class DivFL(Scheme, name="divfl"):
     """m clients whose last known gradients represent all clients' gradients.
 
     Weights are equal as in Harshvardhan et al. 2025, proportional to importance as in the authors'
     code (``samples``), or the importance of the represented clients as in their text (``covered``).
+    Each step compares all clients; the authors' code compares a random tenth of them.
 
     References
     ----------
@@ -116,7 +85,7 @@ class DivFL(Scheme, name="divfl"):
     """
 
     m: Positive
-    greedy: Literal["lazy", "stochastic"] = "lazy"
+    greedy: Literal["lazy"] = Field("lazy", description="the only choice; part of all runs' hashes")
     weights: Literal["equal", "samples", "covered"] = Field(
         "equal", description="1/m, by importance, or by importance of the represented clients"
     )
@@ -130,20 +99,13 @@ class DivFL(Scheme, name="divfl"):
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Select each run's clients."""
-        n, offered = len(view.p), view.offered
+        offered = view.offered
         m = min(self.m, len(offered))
-        u = np.empty((view.runs, self.m, n))
-        if self.greedy == "stochastic":
-            u = rng.uniforms("clients", self.m * n).reshape(u.shape)
         clients, omega = [], []
-        for run, gradients in enumerate(view.observed["gradients"]):
+        for gradients in view.observed["gradients"]:
             # Gradients of a diverged run are zero: it selects the clients with the lowest indices.
             D = distances(np.nan_to_num(gradients[offered], nan=0, posinf=0, neginf=0))
-            chosen = (
-                lazy_greedy(D, m)
-                if self.greedy == "lazy"
-                else stochastic_greedy(D, m, u[run][:m, offered])
-            )
+            chosen = lazy_greedy(D, m)
             clients.append(offered[chosen])
             omega.append(self._weights(D[chosen], chosen, view.p[offered]))
         self._omega = np.concatenate(omega)
@@ -162,8 +124,3 @@ class DivFL(Scheme, name="divfl"):
             return weights
         covered = np.bincount(D.argmin(axis=0), weights=p, minlength=len(chosen))
         return covered.astype(np.float64)
-
-
-def _above_all_distances(D: Array) -> Array:
-    """Return initial distances to the nearest selected client: larger than any distance."""
-    return np.full(len(D), D.max() + 1.0)
