@@ -47,7 +47,7 @@ TESTS = {
     "samplers/clustered": "samplers/test_clustered papers/fraboni2021clustered/test_theory",
     "samplers/importance": "samplers/test_importance samplers/test_isfedavg",
     "samplers/latency": "samplers/test_latency theory/test_heterogeneity",
-    "samplers/numerics": "samplers/test_clustered samplers/test_candidates samplers/test_latency",
+    "samplers/numerics": "samplers/test_clustered samplers/test_latency",
     "samplers/scheme": "samplers/test_scheme samplers/test_basic",
     "samplers/tifl": "samplers/test_latency_aware",
     "theory/heterogeneity": "theory/test_heterogeneity samplers/test_latency",

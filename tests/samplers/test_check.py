@@ -31,8 +31,6 @@ VARIANTS = [
     ),
     {"name": "available", "available": 7, "m": 3, "report": "optimal"},
     {"name": "approx_opt", "m": 4, "solver": "trust-constr", "solver_iterations": 20},
-    {"name": "delayhet_sampling", "m": 4, "solver": "vertex", "candidates": 5},
-    {"name": "delayhet_submodular", "solver": "exact", "candidates": 5},
     {"name": "flanp", "first": 2, "stop": "rounds", "rounds": 1},
     {"name": "flanp", "first": 2, "stop": "statistical", "constant": 0.01},
     {"name": "cyclic", "m": 2, "by": "label"},

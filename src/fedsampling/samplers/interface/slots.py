@@ -205,16 +205,6 @@ def distinct(n: int, u: Array) -> Ints:
     return units[:, : u.shape[1]].copy()
 
 
-def candidate_set(n: int, size: int | None, rng: np.random.Generator) -> Ints:
-    """Draw `size` of n units without replacement, all sets equally likely; all units if None.
-
-    Returns shape (min(size, n): ascending.
-    """
-    if size is None or size >= n:
-        return np.arange(n)
-    return np.sort(rng.choice(n, size, replace=False, shuffle=False))
-
-
 def normalised_importances(slots: Slots, view: View) -> Array:
     """Return p_i divided by the sum over the slots of its run, so that a run's weights sum to 1."""
     p = view.p[slots.client]
