@@ -1,4 +1,4 @@
-"""Models of client availability: always, at random, correlated over rounds, recorded.
+"""Models of client availability: at random, correlated over rounds, recorded.
 
 Availability belongs to the population, like the clients' delays: it is drawn once from the
 problem's seed and is the same for all seeds and samplers, so that samplers are compared on the same
@@ -18,7 +18,7 @@ Rodio, Faticanti, Marfoq, Neglia, Leonardi: Federated Learning under Heterogeneo
 Client Availability. INFOCOM 2023 (arXiv 2301.04632): a two-state Markov chain for each client.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,6 @@ from fedsampling.data.user_files import ClientsTable
 
 class Availability(Named, package="fedsampling.clients.availability"):
     """The settings of a model of availability."""
-
-    varies: ClassVar[bool] = True  # whether clients are ever unavailable
 
     def trace(
         self,
@@ -61,16 +59,6 @@ class Availability(Named, package="fedsampling.clients.availability"):
     def available(self, seed: int, u: Array, labels: Ints | None) -> Bools:
         """Return availability from one uniform variate per client and round, shape of `u`."""
         raise NotImplementedError
-
-
-class Always(Availability, name="always"):
-    """All clients in all rounds; equivalent to no availability model."""
-
-    varies = False
-
-    def available(self, seed: int, u: Array, labels: Ints | None) -> Bools:
-        """Return True for all clients."""
-        return np.ones(u.shape, np.bool_)
 
 
 class Bernoulli(Availability, name="bernoulli"):

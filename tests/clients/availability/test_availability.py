@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fedsampling.clients.availability import Always, Bernoulli, Markov
+from fedsampling.clients.availability import Bernoulli, Markov
 
-EVERY = [Always(), Bernoulli(), Markov()]
+EVERY = [Bernoulli(), Markov()]
 
 
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: model.named)
@@ -13,8 +13,7 @@ def test_a_trace_is_keyed_by_client_and_round(model):
     trace = model.trace(3, 20, 30)
     np.testing.assert_array_equal(trace[:7], model.trace(3, 7, 30))
     np.testing.assert_array_equal(trace[:, :9], model.trace(3, 20, 9))
-    if model.varies:
-        assert (trace != model.trace(4, 20, 30)).any()
+    assert (trace != model.trace(4, 20, 30)).any()
     assert trace.any(1).all()
 
 

@@ -127,7 +127,7 @@ class Training(Strict):
 
     @model_validator(mode="after")
     def _copes(self) -> "Training":
-        if self.availability and self.availability.varies and not self.sampler.intermittent:
+        if self.availability and not self.sampler.intermittent:
             is_ours = type(self.sampler).__module__.startswith("fedsampling.")
             fix = (
                 "use another sampler (docs/schemes.md lists them)"
@@ -295,7 +295,7 @@ def load_trace(
 ) -> Bools | None:
     """Draw the available clients, shape (rounds, clients); None if all are always available."""
     model = settings.availability
-    if model is None or not model.varies:
+    if model is None:
         return None
     return model.trace(settings.problem_seed, settings.rounds, clients, labels, names)
 
