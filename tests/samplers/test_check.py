@@ -108,12 +108,6 @@ def broken():
         def prepare(self, setup):
             self._n = len(setup.labels)
 
-    class Chooser(Uniform, name="test_chooser"):
-        """Uses the random numbers of all runs as a NumPy generator."""
-
-        def select(self, view, rng):
-            return Slots.stack([rng.choice(len(view.p), self.m, replace=False)])
-
     class Greedy(Uniform, name="test_greedy"):
         """Declares unknown information."""
 
@@ -163,7 +157,6 @@ def broken():
         ("mixed", "a run's draws depend on the runs that are stacked with it"),
         ("peeking", "observed.losses: not declared in `needs`"),
         ("labelled", "has no len(); `needs` must list all information that the sampler uses"),
-        ("chooser", "no attribute 'choice'; in this form rng serves all runs: draw with"),
         ("greedy", "needs: 'loses' is unknown; did you mean 'losses'?"),
         ("forgetful", "state: the memory is lost with the object"),
         ("deaf", "has no method saw_updates"),
@@ -209,7 +202,7 @@ def test_a_sampler_that_rejects_all_populations_is_an_error_with_reasons():
 def test_settings_can_be_written_as_words_of_a_command():
     sampler = scheme("md", m=4, duplicates="once")
     assert from_words("md", ["m=4", "duplicates=once"]) == sampler
-    with pytest.raises(InputError, match=r"^m: missing; add m=… to the command$"):
+    with pytest.raises(InputError, match=r"^scheme\.m: missing; add it$"):
         from_words("md", [])
     with pytest.raises(InputError, match="did you mean 'uniform'"):
         from_words("unifrom", ["m=2"])
