@@ -21,7 +21,6 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.interface.slots import are_smallest, smallest
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
 
 
@@ -59,7 +58,8 @@ def candidates(p: Array, d: int, u: Array) -> Ints:
     with np.errstate(divide="ignore", invalid="ignore"):
         clocks = -np.log1p(-u) / p
     clocks[np.broadcast_to(p == 0, u.shape)] = np.inf
-    return np.stack([smallest(run_clocks, d) for run_clocks in clocks])
+    drawn: Ints = np.argsort(clocks, axis=1, kind="stable")[:, :d]
+    return drawn
 
 
 def largest_losses(clients: Ints, losses: Array, m: int) -> Ints:
@@ -220,7 +220,7 @@ def odds(values: Array, excluded: float, temperature: float) -> Array:
     finite = np.isfinite(values)
     values = np.where(finite, values, values[finite].max() if finite.any() else 0.0)
     relative: Array = np.exp(temperature * (values - values.max()))
-    relative[are_smallest(values, int(excluded * len(values)))] = 0.0
+    relative[np.argsort(values, kind="stable")[: int(excluded * len(values))]] = 0.0
     return relative
 
 
@@ -270,7 +270,8 @@ class ActiveFL(Scheme, name="active_fl"):
             count = min(int((1 - self.uniform) * m), int((relative > 0).sum()))
             by_value = candidates(relative, count, u_value[run : run + 1])[0]
             remaining = np.delete(offered, np.searchsorted(offered, by_value))
-            uniformly = remaining[smallest(u_explore[run, remaining], m - count)]
+            order = np.argsort(u_explore[run, remaining], kind="stable")
+            uniformly = remaining[order[: m - count]]
             chosen.append(np.concatenate([by_value, uniformly]))
         return Slots.stack(chosen)
 
