@@ -18,7 +18,6 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.errors import InputError
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
@@ -99,10 +98,6 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
 
     _candidates: Bools
 
-    def prepare(self, setup: Setup) -> None:
-        """Reject a population with fewer than d clients of positive importance."""
-        _check_candidates(self.d, setup.p)
-
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw the candidates, and select the clients with the largest losses."""
         clients = _draw_candidates(self.d, view, rng)
@@ -165,7 +160,6 @@ class RememberedPowerOfChoice(Scheme, name="rpow_d"):
 
     def prepare(self, setup: Setup) -> None:
         """Mark all losses as unknown."""
-        _check_candidates(self.d, setup.p)
         self._last = np.full((setup.runs, len(setup.p)), np.inf)
 
     def select(self, view: View, rng: Draws) -> Slots:
@@ -183,13 +177,6 @@ def _draw_candidates(d: int, view: View, rng: Draws) -> Ints:
     """Draw d candidates of each run, or all clients with p > 0 if fewer, shape (runs, ≤ d)."""
     d = min(d, int((view.p > 0).sum()))
     return candidates(view.p, d, rng.uniforms("clients", len(view.p)))
-
-
-def _check_candidates(d: int, p: Array) -> None:
-    if (p > 0).sum() < d:
-        raise InputError(
-            f"sampler.d: {d} exceeds the {int((p > 0).sum())} clients with p > 0; use fewer"
-        )
 
 
 # Active federated learning: clients are drawn by the losses that they last reported.
