@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -86,14 +85,8 @@ def load_file(path: Path) -> tuple[type[Scheme], ...]:
     name = OWN_FILE + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     members = load_members(Scheme, name, path, lambda: import_file(path, name, "a sampler"))
     if not members:
-        raise InputError(f"{path}: defines no sampler; {_fix(vars(sys.modules[name]), name)}")
+        raise InputError(
+            f"{path}: defines no sampler; derive a class with a name from Sampler: "
+            'class Mine(fedsampling.Sampler, name="mine")'
+        )
     return members
-
-
-def _fix(content: Mapping[str, Any], module: str) -> str:
-    """Return the likely fix for a file, given its variables, that defines no sampler."""
-    for value in content.values():
-        if isinstance(value, type) and issubclass(value, Scheme) and value.__module__ == module:
-            base = value.__bases__[0].__name__
-            return f'give the class a name: class {value.__name__}({base}, name="…")'
-    return 'derive a class from Sampler: class Mine(fedsampling.Sampler, name="mine")'
