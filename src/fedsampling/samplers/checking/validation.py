@@ -1,7 +1,7 @@
 """Calls of a sampler, and validation of its slots and weights, in every round.
 
 The training loop, ``check-sampler`` and the adapters call every sampler through :class:`Checked`.
-Validation takes a few microseconds; only an invalid result is analysed more.
+Validation takes some ten microseconds; only an invalid result is analysed more.
 """
 
 import warnings
