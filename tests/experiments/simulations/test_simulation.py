@@ -43,9 +43,7 @@ def test_settings_survive_plain_data(kind):
     ("kind", "changes", "line"),
     [
         ("weights", {"m": 6}, "m: 6 exceeds the 5 clients; give at most 5"),
-        ("quadratic", {"m": 11}, "11 exceeds the 10 clients"),
         ("dsgd", {"eigenvalues": [2, 1]}, "eigenvalues: .* is invalid; put the smaller"),
-        ("selection", {"clients": 9, "sampler": {"name": "enumeration"}}, "give at most 8"),
         ("inclusion", {"size": 5}, "size: 5 exceeds 4 units"),
         ("inclusion", {"probabilities": [0.5, 0.5]}, "probabilities: 2 values for 4 units"),
         ("federated", {"sampler": {"m": 9}}, "sampler.m: 9 exceeds the 8 clients"),
