@@ -239,7 +239,7 @@ def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
     for case, sampler in _pairs(paper, name, experiment, config):
         with gathering(problems):  # every run is checked before the first one starts
             simulations[case, sampler] = run_settings(experiment, case, sampler, prefix)
-    problems += _obstacles(experiment, simulations, config, prefix)
+    problems += _lacking_memory(experiment, simulations.values(), config, prefix)
     if problems:
         raise InputError(*dict.fromkeys(problems))
     return Resolved(experiment, simulations)
@@ -270,8 +270,7 @@ def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
     samplers = merged.get("samplers")
     if isinstance(samplers, dict) and isinstance(samplers.get("*"), dict):
         try:
-            availability = merged["settings"].get("availability") or {}
-            away = availability.get("name", "always") != "always"
+            away = bool(merged["settings"].get("availability"))
             merged["samplers"] = expand_star(samplers, away)
         except InputError as error:
             raise InputError(*(f"{prefix}.samplers.{line}" for line in error.lines)) from None
@@ -319,26 +318,16 @@ def _written_key(line: str, experiment: Experiment, case: str, sampler: str) -> 
     return line
 
 
-def _obstacles(
-    experiment: Experiment,
-    simulations: Mapping[tuple[str, str], Simulation],
-    config: Config,
-    prefix: str,
+def _lacking_memory(
+    experiment: Experiment, simulations: Iterable[Simulation], config: Config, prefix: str
 ) -> list[str]:
-    """Return a line for each setting with which a job exceeds the available memory or time."""
+    """Return a line if a job exceeds the available memory."""
     block = min(experiment.seed_block, len(experiment.seeds))
-    networks = {key: run for key, run in simulations.items() if isinstance(run, Network)}
-    required = max((run.least_bytes(block) for run in networks.values()), default=0.0)
+    networks = [run for run in simulations if isinstance(run, Network)]
+    required = max((run.least_bytes(block) for run in networks), default=0.0)
     available = max(memory.available(), 1e6 * config.cluster.max_mem_mb)
-    if line := memory.lacking(required, available):
-        return [f"{prefix}: {line}"]
-    # Jobs can stop between rounds only, so one selection must fit into the time limit.
-    seconds = 60 * config.cluster.max_runtime
-    return [
-        f"{prefix}.samplers.{sampler}.{line}"
-        for (_, sampler), run in networks.items()
-        if (line := run.obstacle(block, available, seconds))
-    ]
+    line = memory.lacking(required, available)
+    return [f"{prefix}: {line}"] if line else []
 
 
 def scale_of(paper: Paper, name: str, config: Config) -> str:

@@ -7,13 +7,12 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import lru_cache
-from math import inf, isnan, nan, prod
+from math import isnan, nan, prod
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from fedsampling.base import memory
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.lazy import torch
@@ -33,7 +32,6 @@ from fedsampling.runs.execute import device
 from fedsampling.runs.places import run_stores, unfinished_runs
 from fedsampling.runs.resources import Measured, excesses, measurement_key, save_measurements
 from fedsampling.runs.store import find
-from fedsampling.samplers.interface.in_settings import memory_bytes, obstacle, selection_seconds
 from fedsampling.workflow.project import Project
 
 
@@ -78,8 +76,7 @@ def _check_clients(job: Job, project: Project) -> None:
     network = job.simulation
     if not isinstance(network, Network) or data != available_data(job, where.cache, where.mirror):
         return
-    limit = 60.0 * project.config.cluster.max_runtime
-    largest = work_of(network, data, where, len(job.runs), limit).largest
+    largest = work_of(network, data, where).largest
     if network.work.batch > largest:
         raise InputError(
             f"work.batch: {network.work.batch} exceeds the samples of every client; "
@@ -258,7 +255,6 @@ def _cost(
 
 MIN_TIMED_SECONDS = 0.03
 MAX_TIMED_OPERATIONS = 1e9  # of a call that is timed, if it is of several slots
-SMALL = 100  # clients
 ROUND_SECONDS = 0.002  # of a run, in addition to its products: draws, costs, the server's step
 
 
@@ -278,7 +274,6 @@ class Work(NamedTuple):
     operations: float  # of a round's products and convolutions, with the share of evaluations
     slots: float  # clients that train in a round
     largest: float  # training samples of the client with the most
-    selection: float  # seconds
     bytes: float  # of models, batches, the steps of all slots at once, and the sampler
     batch: Batch
 
@@ -290,19 +285,18 @@ def measure(job: Job, results: Path, config: Config) -> Measured:
         return Measured(settings.step_seconds * (seeds if job.counter else 1))
     where = Where(results / "data", config.mirror, device(config))
     data = available_data(job, where.cache, where.mirror)
-    work = work_of(settings, data, where, seeds, 60.0 * config.cluster.max_runtime)
+    work = work_of(settings, data, where)
     rate = operations_per_second(work.batch, round(seeds * work.slots), where.device)
-    seconds = seeds * (work.operations / rate + work.selection + ROUND_SECONDS)
+    seconds = seeds * (work.operations / rate + ROUND_SECONDS)
     # Most runs that end by their clock end soon after their minimum number of rounds.
     rounds = (settings.until and settings.until.rounds) or settings.rounds
     return Measured(seconds * rounds / settings.rounds, where.device, work.bytes / 2**20)
 
 
-def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: float = inf) -> Work:
-    """Count the work of a run, of which `seeds` train together.
+def work_of(settings: Network, data: str, where: Where) -> Work:
+    """Count the work of a run.
 
-    Raises InputError if settings and data do not fit, or the sampler needs too much memory or more
-    than `limit` seconds for a selection.
+    Raises InputError if settings and data do not fit.
     """
     sizes, tests, sample, classes = _clients(settings, data, where)
     held = settings.holdout or 0.0
@@ -314,8 +308,6 @@ def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: f
         raise InputError(str(error)) from None
     batch = Batch(settings.model, sample, classes, work.batch, settings.inputs == "tokens")
     d, step_bytes, forward, step = batch_cost(batch)
-    if line := obstacle(sampler, n, d, seeds, memory.available(), limit):
-        raise InputError(f"sampler.{line}")
     slots = min(sampler.expected_clients(n, settings.rounds), float(n))
     steps = work.steps or (work.epochs or 1) * np.ceil(samples / work.batch).mean()
     dense = min(settings.evaluation.each_until, settings.rounds) / settings.rounds
@@ -324,11 +316,11 @@ def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: f
     if "losses" in sampler.needs:
         evaluated += samples.mean() * getattr(sampler, "d", n)
     operations = slots * steps * step + evaluated * forward / work.batch
-    # Samplers declare the worst case, which is far from the usual one in small populations.
-    selection = selection_seconds(sampler, n, d) - selection_seconds(sampler, min(n, SMALL), d)
     trained = 4 * d * (2 + 3 * slots) + slots * (step_bytes + 4 * work.batch * prod(sample))
-    stored = memory_bytes(sampler, n, d, seeds) / seeds
-    return Work(operations, slots, samples.max(), selection, trained + stored, batch)
+    stored = 8.0 * sampler.pair_matrices * n**2
+    if sampler.needs & {"gradients", "updates"}:  # of all clients, and a copy in double precision
+        stored += 12.0 * n * d
+    return Work(operations, slots, samples.max(), trained + stored, batch)
 
 
 @lru_cache
