@@ -105,7 +105,8 @@ def node(environment: dict[str, str], events: Events) -> Callable[[Submission], 
     """Return a function that executes a job and reports its end to ``squeue``."""
     from fedsampling.base.progress import reporter
     from fedsampling.runs.execute import execute
-    from fedsampling.workflow.project import CONFIG, RESULTS, Project
+    from fedsampling.runs.places import RESULTS
+    from fedsampling.workflow.project import CONFIG, Project
 
     project = None
 

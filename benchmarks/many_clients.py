@@ -9,7 +9,7 @@ learner, and the largest memory that a round adds.
 Rounds do not evaluate, because evaluation is one pass over all samples whenever an experiment
 requests it.  Losses that a sampler needs are also such a pass.  Not included: samplers for which
 all clients train (optimal, delta, luo2022), samplers that remember every client's update (memory
-n d), and samplers that compare pairs of clients (n²; see ``large_populations.py``).
+n d), and samplers that compare pairs of clients (n²).
 """
 
 import os

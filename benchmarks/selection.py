@@ -36,7 +36,6 @@ SIZES = {
 }
 PAPER = load_paper("harshvardhan2025latency", Path(__file__).parents[1] / "papers")
 studies = import_module("papers.harshvardhan2025latency.simulations")
-THREADS = 2
 DRAWS = 10
 SHARE = 0.9
 
@@ -64,8 +63,6 @@ def main() -> None:
 def heterogeneity(name, features):
     seconds, B = timed(lambda: pairwise(features))
     row(name, "heterogeneity", "heterogeneity", seconds)
-    seconds, B = timed(lambda: pairwise(features, threads=THREADS))
-    row(name, "  two threads", "heterogeneity", seconds)
     return B
 
 

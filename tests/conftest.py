@@ -19,7 +19,6 @@ from hypothesis import settings
 from fedsampling.base.families import OWN_FILE
 from fedsampling.evidence.summaries import load as load_summary
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.papers import load_paper
 from fedsampling.workflow.project import CALL
 
 PAPER = "rizk2022importance"
@@ -64,10 +63,6 @@ class Pipeline:
     config: Path
     results: Path
     papers: Path
-
-    @property
-    def paper(self):
-        return load_paper(PAPER, self.papers)
 
     @property
     def summaries(self):

@@ -39,9 +39,7 @@ MODULES = (
 )
 # The tests of a module are in tests/<package>/test_<module>.py, except for these.
 TESTS = {
-    "samplers/interface/in_settings": (
-        "samplers/test_scheme samplers/test_order workflow/test_checking"
-    ),
+    "samplers/interface/in_settings": "samplers/test_scheme workflow/test_checking",
     "samplers/interface/slots": "samplers/test_scheme samplers/test_basic",
     "samplers/basic": "samplers/test_basic samplers/test_scheme",
     "samplers/checking/rounds": "samplers/test_check",
@@ -49,7 +47,7 @@ TESTS = {
     "samplers/clustered": "samplers/test_clustered papers/fraboni2021clustered/test_theory",
     "samplers/importance": "samplers/test_importance samplers/test_isfedavg",
     "samplers/latency": "samplers/test_latency theory/test_heterogeneity",
-    "samplers/numerics": "samplers/test_clustered samplers/test_candidates samplers/test_latency",
+    "samplers/numerics": "samplers/test_clustered samplers/test_latency",
     "samplers/scheme": "samplers/test_scheme samplers/test_basic",
     "samplers/tifl": "samplers/test_latency_aware",
     "theory/heterogeneity": "theory/test_heterogeneity samplers/test_latency",

@@ -133,7 +133,7 @@ def test_latex_has_rules_a_bold_best_caption_and_label():
     assert "$^*$" in best
     assert any(line.startswith(r"my\_sampler & 0.500 [") for line in lines)
     plain = pd.DataFrame({"x": ["a_1", "b"], "y": [1.5, 2.5]})
-    assert r"a\_1 & \textbf{1.50} \\" in fs.to_latex(plain, best={"y": "min"}).splitlines()
+    assert r"a\_1 & 1.50 \\" in fs.to_latex(plain).splitlines()
 
 
 def test_a_value_has_as_many_decimals_as_its_interval_and_the_other_values():
@@ -183,7 +183,6 @@ A = HISTORIES["a"]
         (lambda: fs.compare(HISTORIES | {"d": history([1.0])}), "d: its seeds differ from a's; "),
         (lambda: fs.compare(HISTORIES, reference="x"), "reference: 'x' is unknown; known: a, b, c"),
         (lambda: fs.plot(HISTORIES, x="seconds"), "x: the history has no seconds; train with del"),
-        (lambda: fs.to_latex(pd.DataFrame({"y": [1]}), best={"y": "most"}), "best: 'most' is unk"),
     ],
 )
 def test_mistakes_get_one_line(call, line):

@@ -10,13 +10,6 @@ import snakemake_logger_plugin_fedsampling as plugin
 from snakemake_logger_plugin_fedsampling import LogHandler, LogHandlerSettings, Progress
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    now = SimpleNamespace(at=100.0)
-    monkeypatch.setattr(plugin.time, "monotonic", lambda: now.at)
-    return now
-
-
 def record(text="", level=logging.INFO, **fields):
     result = logging.LogRecord("snakemake", level, "", 0, text, (), None)
     vars(result).update(fields)
@@ -44,21 +37,18 @@ def log(tmp_path, monkeypatch):
     return tmp_path / name
 
 
-def test_a_remaining_job_is_expected_to_take_the_mean_time_of_its_rule(clock):
+def test_remaining_steps_are_expected_to_take_as_long_as_the_finished_ones(monkeypatch):
+    now = SimpleNamespace(at=100.0)
+    monkeypatch.setattr(plugin.time, "monotonic", lambda: now.at)
     progress = Progress()
     progress.planned({"simulate": 3, "draw_a": 1, "total": 4})
-    assert progress.seconds_left() is None
-    for job in (1, 2):
-        progress.started(job, "simulate", None)
-    clock.at += 10
+    for job in (1, 2, 3):
+        progress.started(job, "simulate", f"Running {job}")
+    now.at += 14
     for job in (1, 2):
         progress.finished(job)
-    assert progress.seconds_left() == 10  # two of ten seconds each, side by side
-    progress.started(3, "simulate", "Running 3")
-    clock.at += 4
-    assert progress.seconds_left() == 8
     assert progress.sentence() == "2 of 4 steps in 14 s"
-    assert progress.running() == "about 8 s left; Running 3"
+    assert progress.running() == "about 14 s left; Running 3"
 
 
 def test_the_last_line_names_the_log(capsys, log):

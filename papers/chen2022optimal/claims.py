@@ -5,7 +5,6 @@ available.  Samplers share seeds and are compared in pairs.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -40,7 +39,7 @@ from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.theory.weights import improvement_factor
 
-from .runs import BITS, chosen, course, extremes, population, scores, title
+from .runs import BITS, course, extremes, population, title
 
 SCHEMES = ("full", "uniform", "optimal")
 LATE = 30  # "at the end" is the mean of the measurements in this many last rounds
@@ -222,28 +221,23 @@ def bits_to(runs: pd.DataFrame, sampler: str, goal: float) -> pd.Series:
 def _over_steps(
     judge: Callable[[Courses], Finding], summaries: Summaries, claim: ClaimSpec, paper: Paper
 ) -> Finding:
-    """Judge a claim with each step of uniform sampling that was run; tuning picks the main one."""
+    """Judge a claim with each step of uniform sampling that was run; the tuned one is the main."""
     sets = _sets(summaries, claim, paper)
     courses = {name: course(summary, case) for name, (summary, case) in sets.items()}
     if not claim.transfer or TUNED not in summaries or not sets:
-        return replace(judge(courses), caveat=_step_caveat(summaries, claim))
+        return judge(courses)
     tuned = summaries[TUNED]
     with_tuned = {
         name: pd.concat([runs[runs["sampler"] != "uniform"], course(tuned, name)])
         for name, runs in courses.items()
         if name in tuned.settings["cases"]
     }
-    step, tuned_step = _step(*next(iter(sets.values()))), _step(tuned)
-    where = f" on {listed([title(*sets[name]) for name in with_tuned])}"
     first, second = (
-        f"uniform sampling's learning rate {step:g}",
-        f"uniform sampling's learning rate {tuned_step:g}"
-        + ("" if with_tuned.keys() == courses.keys() else where),
+        f"uniform sampling's learning rate {step:g}"
+        for step in (_step(*next(iter(sets.values()))), _step(tuned))
     )
     readings = {first: judge(courses), second: judge({**courses, **with_tuned})}
-    if _picked(summaries) == tuned_step:
-        return over_choices(readings, main=second)
-    return replace(over_choices(readings, main=first), caveat=_step_caveat(summaries, claim))
+    return over_choices(readings, main=second)
 
 
 def _sets(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Sets:
@@ -261,33 +255,6 @@ def _step(summary: Summary, case: str | None = None) -> float:
     case = case or next(iter(summary.settings["cases"]))
     scale = float(summary.setting("scale", sampler="uniform"))
     return scale * float(summary.setting("work.step", case))
-
-
-def _picked(summaries: Summaries) -> float | None:
-    """Return the step of uniform sampling that tuning on MNIST by writer picks."""
-    if "tuning_writers" not in summaries:
-        return None
-    steps = chosen(summaries["tuning_writers"]).set_index("sampler")["step"]
-    return float(steps.loc[["uniform"]].iloc[0])
-
-
-def _step_caveat(summaries: Summaries, claim: ClaimSpec) -> str:
-    """Describe the gain from tuning if uniform sampling runs with another step than the tuned."""
-    best = _picked(summaries)
-    if not claim.transfer or best is None or "writers_training" not in summaries:
-        return ""
-    step = _step(summaries["writers_training"])
-    if step == best:
-        return ""
-    tried = scores(summaries["tuning_writers"])
-    tried = tried[tried["sampler"] == "uniform"].pivot(
-        index="seed", columns="step", values="accuracy"
-    )
-    gain = show_estimate(compare(tried[best], tried[step], difference))
-    return (
-        f"Uniform sampling runs with step {step:g}; tuning picks {best:g}, which improves the "
-        f"accuracy on the holdout by {gain}. The runs with that step (`{TUNED}`) are not finished."
-    )
 
 
 SINGLE = "single rounds are random."

@@ -4,7 +4,6 @@ The experiments ``dsgd`` (a strongly convex quadratic), ``dsgd_exchanges`` (othe
 exchanges in AOCS) and ``dsgd_near`` (a start close to the optimum) train no networks.  In
 ``writers_training``, each round of the sampler ``optimal`` also records the results of equation (6)
 and of Algorithm 2 with j_max = 0, 1, … on the same norms (the sampler's option ``beside``).
-:func:`adverse` evaluates AOCS on norms that are hard for it, without runs.
 """
 
 import numpy as np
@@ -27,8 +26,7 @@ from fedsampling.report.drawing.style import (
     legend_below,
     panels,
 )
-from fedsampling.samplers.optimal import approximate_probabilities, probabilities
-from fedsampling.theory.weights import improvement_factor, sampling_variance, variance_ratio
+from fedsampling.theory.weights import improvement_factor
 
 from .runs import EXACT, LINES, population, title
 
@@ -70,7 +68,7 @@ def algorithms(summaries: Summaries, paper: Paper) -> Artefact:
         "unequal weights; the improvement factor lies between m/n and 1. With few exchanges, "
         "AOCS has fewer reports and more variance than OCS; from m − 1 exchanges on, both "
         "agree up to rounding.",
-        notes=_algorithm_notes(lost, n, paper),
+        notes=(_algorithm_note(paper),),
     )
 
 
@@ -128,38 +126,6 @@ def theorem2(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
-def adverse(n: int, m: int, j_max: int) -> tuple[float, float]:
-    """Return AOCS's largest shortfall of reports and excess of variance on geometric norms.
-
-    Each exchange makes at least one more client certain to report, or is the last with an effect.
-    At most m − 1 clients are certain while others have a non-zero update.  With norms 1, 1/ρ, 1/ρ²,
-    … and large ρ, clients become certain one by one.
-
-    Returns m − Σ p_i, and the relative excess of the variance over eq. (6); both the maximum over
-    ρ.
-    """
-    shortfall = excess = 0.0
-    for ratio in np.geomspace(1.05, 20, 60):
-        norms = ratio ** -np.arange(n, dtype=np.float64)
-        p = approximate_probabilities(norms, m, j_max)
-        best = sampling_variance(norms, probabilities(norms, m))
-        shortfall = max(shortfall, m - float(p.sum()))
-        excess = max(excess, float(sampling_variance(norms, p) / best) - 1)
-    return shortfall, excess
-
-
-def above_one(n: int, m: int) -> float:
-    """Return the largest α of AOCS without exchanges over norms of two sizes."""
-    ratios = np.geomspace(1, 100, 100)
-    tried = (
-        np.r_[np.full(large, ratio), np.ones(n - large)]
-        for large in range(1, m + 1)
-        for ratio in ratios
-    )
-    alphas = (variance_ratio(u, approximate_probabilities(u, m, 0), m) for u in tried)
-    return float(max(alphas, key=float))
-
-
 def _clients(summary: Summary, case: str | None = None) -> tuple[int, int]:
     """Return the number of clients on quadratics and the expected number of reports."""
     settings = summary.settings["settings"]
@@ -201,10 +167,10 @@ def _draw_factor(axis: Axes, training: Summary, exchanges: Summary, metric: str)
 
 
 def _lost_on_quadratics(exchanges: Summary) -> pd.DataFrame:
-    """Tabulate the largest shortfall and excess by j_max, during training and on adverse norms."""
+    """Tabulate the largest shortfall and excess by j_max."""
     rows = []
     for case in exchanges.settings["cases"]:
-        n, m = _clients(exchanges, case)
+        _, m = _clients(exchanges, case)
         exact = _curve(exchanges, case, "optimal", "alpha")
         for name, sampler in exchanges.settings["samplers"].items():
             if sampler["name"] != "approximate":
@@ -212,55 +178,30 @@ def _lost_on_quadratics(exchanges: Summary) -> pd.DataFrame:
             j = int(sampler["j_max"])
             batch = _curve(exchanges, case, name, "batch_low")
             alpha = _curve(exchanges, case, name, "alpha")
-            along = (m - float(batch.min()), float((alpha / exact).max()) - 1)
-            for norms, (shortfall, excess) in (("training", along), ("adverse", adverse(n, m, j))):
-                rows.append((m, norms, j, shortfall, excess))
-    return pd.DataFrame(rows, columns=["m", "norms", "j_max", "shortfall", "excess"])
+            rows.append((m, j, m - float(batch.min()), float((alpha / exact).max()) - 1))
+    return pd.DataFrame(rows, columns=["m", "j_max", "shortfall", "excess"])
 
 
 def _draw_lost(axis: Axes, lost: pd.DataFrame, quantity: str) -> pd.DataFrame:
     lines = []
     for m, colour in zip(sorted(lost["m"].unique()), (ORANGE, PURPLE), strict=True):
-        for name, words, dashes in (
-            ("training", "training", "o-"),
-            ("adverse", "geometric", "s--"),
-        ):
-            part = lost[(lost["m"] == m) & (lost["norms"] == name)].set_index("j_max")[quantity]
-            label, floored = f"$m={m}$, {words}", np.maximum(part, FLOOR)
-            axis.plot(part.index, floored, dashes, color=colour, markersize=3.5, label=label)
-            lines.append(_series(quantity, f"m={m}, {name}", part))
+        part = lost[lost["m"] == m].set_index("j_max")[quantity]
+        floored = np.maximum(part, FLOOR)
+        axis.plot(part.index, floored, "o-", color=colour, markersize=3.5, label=f"$m={m}$")
+        lines.append(_series(quantity, f"m={m}", part))
     axis.axhline(EXACT, color=BLACK, linewidth=0.8, linestyle=":")
     axis.set(yscale="log", ylim=(FLOOR / 3, 3 * max(lost[quantity].max(), 1)), xlabel=r"$j_{\max}$")
     return pd.concat(lines)
 
 
-def _algorithm_notes(lost: pd.DataFrame, n: int, paper: Paper) -> tuple[str, ...]:
-    hard = lost[lost["norms"] == "adverse"]
-    numbers = ", ".join(
-        f"{_enough(hard[hard['m'] == m])} for m = {m}" for m in sorted(hard["m"].unique())
-    )
+def _algorithm_note(paper: Paper) -> str:
     m, j_max = round(paper.reported("reports")), paper.reported("j_max")
-    worst = hard[hard["m"] == m].set_index("j_max")["excess"]
-    norms = np.r_[1.0, np.full(9, 5 / 9)]
-    small = float(variance_ratio(norms, approximate_probabilities(norms, 9, 0), 9))
     return (
         "AOCS equals OCS if j_max ≥ m − 1: exchanges have no effect once none makes another client "
         "certain to report, and at most m − 1 clients are certain while others have a non-zero "
-        f"update. Geometric norms need this many exchanges ({numbers}). With the paper's m = {m}, "
-        f"{m - 1} exchanges yield equation (6) for any norms, so its figures, with "
-        f"j_max = {j_max:g}, show OCS.",
-        f"Without exchanges, AOCS has up to {show(1 + worst[0])} times the variance of OCS on "
-        f"geometric norms at m = {m}, and fewer than m expected reports.",
-        "α^k ≤ 1 holds by construction of (6). AOCS without exchanges can be worse than uniform "
-        f"sampling if m is close to n: α = {above_one(n, n - 1):.2f} occurs at n = {n}, "
-        f"m = {n - 1}, and α = {small:.2f} for the norms 1, 5/9, …, 5/9 at n = 10, m = 9.",
+        f"update. With the paper's m = {m}, {m - 1} exchanges yield equation (6) for any norms, so "
+        f"its figures, with j_max = {j_max:g}, show OCS."
     )
-
-
-def _enough(hard: pd.DataFrame) -> str:
-    """Return the number of exchanges from which on AOCS is OCS on the hardest norms."""
-    exact = hard[hard["excess"] <= EXACT]["j_max"]
-    return f"{exact.min():d}" if len(exact) else f"more than {hard['j_max'].max()}"
 
 
 def _numbers(summary: Summary) -> range:

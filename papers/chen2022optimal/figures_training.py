@@ -6,14 +6,14 @@ Training curves show accuracy and loss against rounds and against bits sent.
 from collections.abc import Iterator
 from functools import partial
 from math import inf
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from fedsampling.evidence.statistics import show
-from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS, Summary
+from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.artefacts import (
@@ -25,10 +25,10 @@ from fedsampling.report.drawing.artefacts import (
     with_margin,
 )
 from fedsampling.report.drawing.curves import band, divergences
-from fedsampling.report.drawing.style import BLACK, BLUE, legend_below, panels, printed_point
+from fedsampling.report.drawing.style import BLUE, legend_below, panels, printed_point
 
 from . import claims
-from .runs import BITS, LINES, SENT, chosen, course, mean_course, scores, set_number, title
+from .runs import BITS, LINES, chosen, course, mean_course, scores, set_number, title
 
 LABELS = {
     "accuracy": "validation accuracy",
@@ -57,23 +57,12 @@ def sets(summaries: Summaries, paper: Paper) -> Artefact:
             panel.grid(False, axis="x")
             panel.yaxis.set_major_formatter("{x:,.0f}")
             top = paper.reported(f"clients_{number}")
-            published = f"published: about {paper.reported(f'share_{number}'):.0f} %"
             draws = table[table["case"] == case].groupby("seed")["value"]
             share = np.mean([held(draw.to_numpy(), top / 100) for _, draw in draws])
             notes.append(
                 f"{name}: the largest {top:.0f} % of the clients hold {100 * share:.1f} % "
-                f"({published})"
+                f"(published: about {paper.reported(f'share_{number}'):.0f} %)"
             )
-            facts = (
-                f"{len(samples):,} clients",
-                f"{samples.sum():,} samples",
-                f"largest {top:.0f} %: {100 * held(samples, top / 100):.0f} % of data",
-                f"({published})",
-            )
-            looks = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
-            corner: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "va": "top"}
-            text = "\n".join(facts)
-            panel.text(0.97, 0.97, text, fontsize=8, color=BLACK, bbox=looks, **corner)
         axes[0].set_ylabel("number of clients")
     data = first.rename(columns={"case": "dataset", "at": "client", "value": "samples"})
     return Artefact(
@@ -160,7 +149,7 @@ def _draw_training(
         data if by_case else data.drop(columns="case"),
         figure,
         f"{names[0].upper()}{names[1:]} against rounds and against bits sent, by sampler.",
-        _notes(summary),
+        ("Lines are means over runs, bands standard errors.", *divergences(summary, LINES)),
     )
 
 
@@ -188,12 +177,6 @@ def _draw(axis: Axes, table: pd.DataFrame, metric: str, across: Across) -> None:
         axis.plot(x, mean, dashes, color=line.colour, label=line.label)
         if line.variant:
             continue
-        if (rows["runs"] == 2).all():  # too few for a band; draw the runs
-            for end in ("least", "most"):
-                label = f"_{line.label}"
-                axis.plot(
-                    x, rows[f"{metric}_{end}"], color=line.colour, lw=0.6, alpha=0.6, label=label
-                )
         ends = BOUNDS["loss" if metric == "train_loss" else "accuracy"]
         low, high = np.clip(mean - error, *ends), np.clip(mean + error, *ends)
         band(axis, x, low, high, line.label, line.colour)
@@ -216,32 +199,6 @@ def _draw_printed(
     for name, (marker, label) in marks.items():
         height = paper.reported(name) / 100
         printed_point(axis, budget, height, label, marker=marker)
-
-
-def _notes(summary: Summary) -> tuple[str, ...]:
-    """Describe the lines, the bits sent, and the runs that diverged."""
-    notes = [
-        "Lines are means over runs, bands standard errors. If there are two runs, both are drawn."
-    ]
-    for case in summary.settings["cases"]:
-        table = course(summary, case)
-        last = table[table["at"] == table["at"].max()].groupby("sampler", observed=True)
-        sent = last[["bits", *SENT, "down_bits"]].mean()
-        parts = []
-        for name, line in LINES.items():
-            if name in sent.index:
-                total = sent.loc[name]
-                extra = (total["norm_bits"] + total["exchange_bits"]) / max(total["bits"], 1)
-                share = f" ({show(100 * extra)} % for selection)" if extra else ""
-                parts.append(f"{line.label} {show(total['bits'] / BITS)}{share}")
-        down = show(float(sent["down_bits"].max()) / BITS)
-        name = title(summary, case)
-        where = f"{name}, sent" if name else "Sent"
-        notes.append(
-            f"{where} by clients in all rounds, in 10^8 bits: {', '.join(parts)}. The server sends "
-            f"{down} under every sampler (the model, to all that train); no axis includes it."
-        )
-    return (*notes, *divergences(summary, LINES))
 
 
 def _best_steps(picked: pd.DataFrame) -> str:

@@ -46,8 +46,8 @@ def mean_course(table: pd.DataFrame) -> pd.DataFrame:
     """Average the runs of :func:`course`.
 
     Returns columns ``sampler``, ``at``, ``runs``; the mean of each of :data:`SHOWN` with its
-    standard error ``…_se`` (NaN for fewer than three runs; both NaN once a run has diverged), and
-    the least and the largest run, ``…_least`` and ``…_most``; mean cumulative bits.
+    standard error ``…_se`` (NaN for fewer than three runs; both NaN once a run has diverged); mean
+    cumulative bits.
     """
     grouped = table.groupby(["sampler", "at"], observed=True)
     means: dict[str, pd.Series] = {"runs": grouped.size()}
@@ -55,7 +55,6 @@ def mean_course(table: pd.DataFrame) -> pd.DataFrame:
         lost = grouped[name].count() < means["runs"]
         means[name] = grouped[name].mean().mask(lost)
         means[f"{name}_se"] = grouped[name].sem().mask(lost | (means["runs"] < FEWEST_SEEDS))
-        means[f"{name}_least"], means[f"{name}_most"] = grouped[name].min(), grouped[name].max()
     for name in ("reports", *SENT, "bits", "down_bits"):
         means[name] = grouped[name].mean()
     return pd.DataFrame(means).reset_index()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy.stats import rankdata, wilcoxon
+from scipy.stats import rankdata
 
 from fedsampling.base.records import check
 from fedsampling.evidence.histories import is_at_edge
@@ -131,12 +131,11 @@ def _row_label(row: dict[Any, Any], families: int) -> str:
 
 
 def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Aggregate speed-ups and areas over families; test each sampler against MD.
+    """Aggregate speed-ups and areas over families.
 
     Returns a row for each sampler: ``speed_up``, ``low``, ``high`` over families; ``worst`` on
     ``worst_family``; ``families``, ``sets``; ``rank`` among the samplers of all families; the
-    relative ``area`` with ``area_low``, ``area_high``; two-sided ``p`` of Wilcoxon's signed-rank
-    test over families, and ``holm_p``; ``reached`` of ``runs``.
+    relative ``area`` with ``area_low``, ``area_high``; ``reached`` of ``runs``.
     """
     samplers = sorted(speed_ups["scheme"].unique())
     logs = by_family(speed_ups, samplers)
@@ -159,7 +158,6 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
                 "families": len(of_sampler),
                 "sets": int((speed_ups["scheme"] == name).sum()),
                 **mean(areas[name].dropna().to_numpy()).columns("area", "area_"),
-                "p": wilcoxon(of_sampler).pvalue if of_sampler.any() else 1.0,
                 "reached": int(counts.loc[name, "reached"]),
                 "runs": int(counts.loc[name, "runs"]),
             }
@@ -167,17 +165,7 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
     table = pd.DataFrame(rows)
     everywhere = table["families"] == len(logs)
     table.loc[everywhere, "rank"] = rankdata(-table.loc[everywhere, "speed_up"])
-    table["holm_p"] = _holm(table["p"].to_numpy(), (table["scheme"] != REFERENCE).to_numpy())
     return table
-
-
-def _holm(p: np.ndarray, tested: np.ndarray) -> np.ndarray:
-    """Return p values with Holm's correction; 1 where nothing was tested."""
-    order = np.argsort(np.where(tested, p, np.inf))[: tested.sum()]
-    steps = (tested.sum() - np.arange(tested.sum())) * p[order]
-    adjusted = np.ones(len(p))
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted
 
 
 def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
@@ -246,7 +234,7 @@ def bench_advice(summaries: Summaries, paper: Paper) -> Artefact:
         advice = advise(bench, usable, situation, measure, again if len(again) else None)
         rows.append(_advice_row(advice, situation))
     table = pd.DataFrame(rows)
-    shown = table[["measure", "situation", "families", "advice", "best candidate", "regret"]]
+    shown = table[["measure", "situation", "families", "advice", "best candidate"]]
     count = int((table["sampler"] != REFERENCE).sum())
     note = f"A sampler is recommended in {count} of these {len(table)} situations."
     return Artefact(table, table=shown, notes=(note,))
@@ -254,7 +242,6 @@ def bench_advice(summaries: Summaries, paper: Paper) -> Artefact:
 
 def _advice_row(advice: Advice, situation: Situation) -> dict[str, object]:
     best = next(iter((*advice.recommended, *advice.others)), None)
-    regret, of_md = (next(iter(advice.regret.get(rule, ())), np.nan) for rule in ("advice", "md"))
     return {
         "measure": advice.measure,
         "situation": situation.in_words,
@@ -267,9 +254,6 @@ def _advice_row(advice: Advice, situation: Situation) -> dict[str, object]:
         "worlds": advice.worlds[1],
         "advice": label(advice.sampler) if advice.recommended else NOTHING_BETTER,
         "best candidate": best.text if best else "none",
-        "regret": f"{show(regret)} (MD: {show(of_md)})" if np.isfinite(regret) else "–",
-        "mean_regret": regret,
-        "mean_regret_md": of_md,
     }
 
 
@@ -406,24 +390,15 @@ def _scope(speed_ups: pd.DataFrame, summaries: Summaries, paper: Paper) -> str:
 
 
 def _faster_and_slower(table: pd.DataFrame) -> list[str]:
-    """Name the samplers whose intervals over families lie on one side of MD, and Holm's test."""
+    """Name the samplers whose intervals over families lie on one side of MD."""
     sentences = []
     for measure in MEASURES:
         part = table[(table["measure"] == measure) & (table["scheme"] != REFERENCE)]
         part = part.sort_values("speed_up", ascending=False)
         faster, slower = part[part["low"] > 1], part[part["high"] < 1]
-        significant = part[part["holm_p"] < 0.05]
-        smallest = len(part) * 2.0 ** (1 - part["families"].max())  # all families on one side
-        tested = (
-            f"after Holm's correction: {'; '.join(significant['label']) or 'none'}"
-            if smallest < 0.05
-            else f"after Holm's correction, cannot be significant ({len(part)} samplers; smallest "
-            f"possible p {show(smallest, 2)})"
-        )
         sentences.append(
             f"In {measure}, faster than MD (interval over families above 1): "
             f"{'; '.join(faster['label']) or 'none'}. Slower (below 1): "
-            f"{'; '.join(slower['label']) or 'none'}. Wilcoxon's signed-rank test over families, "
-            f"{tested}."
+            f"{'; '.join(slower['label']) or 'none'}."
         )
     return sentences

@@ -1,8 +1,6 @@
 """Client by client: who takes part under each sampler, and how well the final model fits them."""
 
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -13,16 +11,12 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.records import check
-from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.evidence.histories import by_client, fairness, over_seeds
+from fedsampling.evidence.histories import by_client, fairness
 from fedsampling.evidence.statistics import (
     Estimate,
     difference,
     holm,
-    listed,
     show,
-    show_interval,
     show_range,
 )
 from fedsampling.evidence.summaries import Summary
@@ -45,20 +39,6 @@ MARKS = {  # of summaries of the clients' accuracies: label, colour and marker
     "mean_accuracy": ("mean", BLACK, "o"),
     "best_accuracy": ("best tenth", GREEN, ">"),
 }
-# Columns of a dataset's table, with their measures; those with an interval first.
-INTERVALS = {
-    "never take part": NEVER_SELECTED,
-    "accuracy, mean": "mean_accuracy",
-    "worst tenth": WORST,
-    "gap": "accuracy_gap",
-}
-PLAIN = {
-    "least relative weight": "least_weight",
-    "Jain's index": "jain",
-    "median": "median_accuracy",
-    "best tenth": "best_accuracy",
-    "standard deviation": "accuracy_deviation",
-}
 
 
 def clients_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
@@ -66,35 +46,11 @@ def clients_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
     (summary,) = summaries.values()
     table, order = means(summary), _most_accurate_worst_first(summary)
     return Artefact(
-        table.assign(label=table["sampler"].map(label), client=_names(summary, table["client"])),
+        table.assign(label=table["sampler"].map(label)),
         _figure(table, order, measures(summary)),
         alt="Participation and final accuracy of each client, for each sampler.",
         notes=(_tested_on(table), *_never_available(table)),
     )
-
-
-def left_out_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate participation and the distribution of accuracies, a row for each sampler."""
-    (summary,) = summaries.values()
-    by_run = measures(summary)
-    rows = pd.DataFrame(
-        {"sampler": name, **over_seeds(by_run.loc[[name]])}
-        for name in _most_accurate_worst_first(summary)
-    )
-    correlations = {
-        name: _correlation_with_size(part) for name, part in means(summary).groupby("sampler")
-    }
-    rows["rank_correlation"] = rows["sampler"].map(correlations)
-    cells: dict[str, object] = {"sampler": rows["sampler"].map(label)}
-    for column, name in INTERVALS.items():
-        ends = zip(rows[name], rows[f"{name}_low"], rows[f"{name}_high"], strict=True)
-        cells[column] = [
-            show_interval(value, low, high) if high > low else show(value)
-            for value, low, high in ends
-        ]
-    cells |= {column: rows[name].map(show) for column, name in PLAIN.items()}
-    cells["accuracy and size"] = rows["rank_correlation"].map(show)
-    return Artefact(rows.assign(label=rows["sampler"].map(label)), table=pd.DataFrame(cells))
 
 
 def left_out(summaries: Summaries, paper: Paper) -> Artefact:
@@ -113,7 +69,7 @@ def left_out(summaries: Summaries, paper: Paper) -> Artefact:
         cell=[_with_asterisks(row) for row in table.itertuples()],
     )
     cells = by_dataset(cells).rename(columns={"scheme": "sampler"})
-    return Artefact(table, table=cells, notes=tuple(_findings(table, titles)))
+    return Artefact(table, table=cells, notes=_findings(table))
 
 
 @cache
@@ -174,15 +130,6 @@ def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _names(summary: Summary, clients: pd.Series) -> pd.Series:
-    """Return the clients' names in a user's file; other clients have only numbers."""
-    dataset = summary.settings["settings"]["dataset"]
-    if dataset["name"] != "files":
-        return clients
-    names = check(Dataset, dataset, "dataset.").load("official", 0, Path(), None).names
-    return clients if names is None else clients.map(dict(enumerate(names)))
-
-
 def _most_accurate_worst_first(summary: Summary) -> list[str]:
     """Name the samplers, that with the most accurate worst tenth first."""
     worst = measures(summary)[WORST].groupby("sampler").mean()
@@ -235,13 +182,6 @@ def _heat_map(figure: Figure, axis: Axes, values: Array, samples: Array, power: 
     axis.grid(visible=False)
 
 
-def _correlation_with_size(part: pd.DataFrame) -> float:
-    """Return Spearman's correlation of accuracy and size; NaN if all sizes are equal."""
-    if part["samples"].nunique() < 2 or part["accuracy"].nunique() < 2:
-        return float("nan")
-    return float(part["samples"].corr(part["accuracy"], method="spearman"))
-
-
 def _tested_on(table: pd.DataFrame) -> str:
     if (table["tests"] == 0).all():
         return "Accuracies are on each client's training samples, since the tests are common."
@@ -263,43 +203,18 @@ def _with_asterisks(row: Any) -> str:
     return f"{never}; {show(row.worst_accuracy)}{'*' if row.costs_accuracy else ''}"
 
 
-def _findings(table: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
+def _findings(table: pd.DataFrame) -> tuple[str, ...]:
     """State how often samplers leave clients out, and whether this costs accuracy."""
     leaving = table["leaves_out"]
     costly = int((leaving & table["costs_accuracy"]).sum())
     elsewhere = int((~leaving & table["costs_accuracy"]).sum())
-    return [
+    return (
         f"Leaving clients out: in {leaving.sum()} of {len(table)} cases (a sampler on a dataset), "
         "the sampler leaves out significantly more clients than MD. In "
         f"{costly} of these cases, and in {elsewhere} of the others, the worst tenth of the "
         "clients is significantly less accurate than under MD.",
-        *(
-            f"{title}: {_finding_on_dataset(table[table['set'] == name])}"
-            for name, title in titles.items()
-        ),
         "An asterisk marks values significantly worse than MD's (paired by seed, Holm).",
-    ]
-
-
-def _finding_on_dataset(part: pd.DataFrame) -> str:
-    """Name the samplers that leave out clients of a dataset; state the best worst tenth."""
-    rows: list[Any] = list(part.itertuples())
-    (md,) = (row for row in rows if row.sampler == REFERENCE)
-    best = max(rows, key=lambda row: row.worst_accuracy)
-    leaving = sorted((row for row in rows if row.leaves_out), key=lambda row: -row.never_selected)
-    texts = [
-        f"{row.label} ({show(100 * row.never_selected)} %; {show(row.worst_accuracy)})"
-        for row in leaving
-    ]
-    samplers = (
-        f"{listed(texts)} {'leave' if texts[1:] else 'leaves'}" if texts else "no sampler leaves"
-    )
-    return (
-        f"{samplers} out significantly more clients than MD ({show(100 * md.never_selected)} %; "
-        f"{show(md.worst_accuracy)}). In brackets: clients left out; accuracy of the worst tenth, "
-        f"at best {show(best.worst_accuracy)} with {best.label}."
     )
 
 
 clients_vowel = clients_away_label = clients_shuttle
-left_out_vowel = left_out_away_label = left_out_shuttle

@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fedsampling.base.arrays import Array
 from fedsampling.evidence.statistics import (
     Estimate,
     compare,
@@ -42,7 +41,6 @@ from fedsampling.evidence.verdicts import (
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.style import SCHEMES, Line
-from fedsampling.theory.weights import check_population
 
 METRICS = {"loss": "loss", "accuracy": "accuracy", "labels": "digits"}  # by their name in runs
 Pairs = Mapping[str, tuple[pd.Series, pd.Series]]  # two samplers' numbers by seed
@@ -83,24 +81,15 @@ def all_clients_distinct(summary: Summary, sampler: str) -> pd.Series:
 
 
 def probability_all_distinct(summary: Summary) -> float:
-    """Return the probability that MD sampling draws m different clients on MNIST by digit."""
+    """Return the probability that MD sampling draws m different clients on MNIST by digit.
+
+    For n clients of equal size, this is n!/((n − m)! n^m), section 6.
+    """
     from fedsampling.data.partitions.by_label import ByDigit
 
     partition = ByDigit.model_validate(summary.setting("dataset.partition"))
-    n = DIGITS * partition.clients_per_label  # of equal size
-    return all_distinct(np.full(n, 1 / n), summary.setting("m", sampler="md"))
-
-
-def all_distinct(p: Array, m: int) -> float:
-    """Return the probability that m MD draws take m different clients: m! e_m(p).
-
-    e_m is the elementary symmetric polynomial; for p_i = 1/n this is n!/((n − m)! n^m), section 6.
-    """
-    e = np.zeros(m + 1)  # of the clients so far: e_0, …, e_m
-    e[0] = 1
-    for p_i in check_population(p, m):
-        e[1:] += p_i * e[:-1]
-    return float(math.factorial(m) * e[m])
+    n, m = DIGITS * partition.clients_per_label, summary.setting("m", sampler="md")
+    return float(math.perm(n, m) / n**m)
 
 
 def percent_of_rounds(share: Estimate) -> Estimate:

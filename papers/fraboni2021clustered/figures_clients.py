@@ -3,7 +3,7 @@
 The distributions are the r_ki that the experiment `allocation` kept of real client sets.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,22 +47,16 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
     allocations = {
         case: _allocation(summary, case, "algorithm1") for case in summary.settings["cases"]
     }
-    notes = []
     with panels(1, len(allocations), width=4.6 * len(allocations), height=4.3) as (figure, axes):
         for panel, (case, allocation) in zip(axes, allocations.items(), strict=True):
             order = np.argsort(-allocation.samples, kind="stable")
-            shared, n = (allocation.r > 0).sum(0) > 1, len(order)
-            _distributions(panel, allocation, order, hatched=shared)
+            _distributions(panel, allocation, order, hatched=(allocation.r > 0).sum(0) > 1)
             panel.set_title(_title(summary, case))
-            words = f"{shared.sum()} of {n} clients are shared by two distributions"
-            words = words if shared.any() else "no client is shared"
-            notes.append(f"{_title(summary, case)}: {words}.")
         _legend(figure, PATCHES)
     return Artefact(
         _table(allocations),
         figure,
         alt="Stacked bars: which clients each of the m distributions of Algorithm 1 consists of.",
-        notes=tuple(notes),
     )
 
 
@@ -88,9 +82,6 @@ def figure4(summaries: Summaries, paper: Paper) -> Artefact:
         figure,
         alt="Top, bars of the groups of similar clients; below, which clients each of the m "
         "distributions of Algorithm 2 consists of.",
-        notes=tuple(
-            _groups_note(summary, case, allocation) for case, allocation in allocations.items()
-        ),
     )
 
 
@@ -163,18 +154,6 @@ def _legend(figure: Figure, handles: Sequence[Any]) -> None:
     )
 
 
-def _groups_note(summary: Summary, case: str, allocation: Allocation) -> str:
-    rows = summary.select("algorithm2", ("groups", "seen"), case)
-    last = rows[rows["at"] == rows["at"].max()]
-    groups, seen = (
-        int(last[last["metric"] == name]["value"].iloc[0]) for name in ("groups", "seen")
-    )
-    return (
-        f"{_title(summary, case)}: {groups} groups of {len(allocation.samples)} clients, {seen} of "
-        "them seen in training."
-    )
-
-
 def _table(allocations: dict[str, Allocation]) -> pd.DataFrame:
     """Return every r_ki that is not zero."""
     parts = []
@@ -201,12 +180,7 @@ def figure5(summaries: Summaries, paper: Paper) -> Artefact:
         first,
         _draw_shares(first),
         alt="Stacked bars of class shares per client, and samples per class, for four values of α.",
-        notes=(
-            "Share that a client's most frequent class has, mean over clients: "
-            f"{_for_each_alpha(first, _largest_share)}.",
-            "Largest over smallest total of a class: " + _for_each_alpha(first, _imbalance) + ".",
-            f"Clients are ordered by size: {_sizes(first)}. One draw of the partition is shown.",
-        ),
+        notes=("Clients are ordered by size. One draw of the partition is shown.",),
     )
 
 
@@ -255,29 +229,6 @@ def _matrix(table: pd.DataFrame) -> np.ndarray:
     """Arrange the counts of one partition: shape (clients, classes)."""
     wide = table.pivot_table(index="client", columns="label", values="count", aggfunc="sum")
     return wide.fillna(0).to_numpy(np.float64)
-
-
-def _sizes(table: pd.DataFrame) -> str:
-    """Write how many clients have how many samples."""
-    sizes = table[table["alpha"] == table["alpha"].min()].groupby("client")["count"].sum()
-    numbers = sizes.value_counts().sort_index()
-    return ", ".join(f"{number} with {size:,} samples" for size, number in numbers.items())
-
-
-def _for_each_alpha(table: pd.DataFrame, measure: Callable[[np.ndarray], float]) -> str:
-    """Write a number of the partition for each α."""
-    return ", ".join(
-        f"{measure(_matrix(rows)):.2f} at α = {alpha:g}" for alpha, rows in table.groupby("alpha")
-    )
-
-
-def _largest_share(counts: np.ndarray) -> float:
-    return float((counts.max(axis=1) / counts.sum(axis=1)).mean())
-
-
-def _imbalance(counts: np.ndarray) -> float:
-    totals = counts.sum(axis=0)
-    return float(totals.max() / max(totals.min(), 1))
 
 
 def weights(summaries: Summaries, paper: Paper) -> Artefact:

@@ -1,4 +1,4 @@
-"""Learning curves of fraboni2021clustered: Figures 1, 2 and 6 to 10, and our grids and readings.
+"""Learning curves of fraboni2021clustered: Figures 1, 2 and 6 to 10, and our grids.
 
 The paper smooths the training loss on CIFAR-10 with a rolling mean; here each run is smoothed
 before the mean over seeds is taken.
@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from fedsampling.evidence.statistics import compare, difference, mean, show_estimate
+from fedsampling.evidence.statistics import compare, difference
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.artefacts import (
@@ -42,20 +41,15 @@ from fedsampling.report.drawing.style import (
     SKY,
     VERMILION,
     Line,
-    as_printed,
     panels,
     printed_level,
 )
 
 from . import claims
 from .claims import (
-    CLUSTERED,
     LINES,
-    all_clients_distinct,
     by_alpha,
     late,
-    percent_of_rounds,
-    probability_all_distinct,
 )
 
 PANELS = {
@@ -70,21 +64,11 @@ MEASURES = {
     "arccos": Line("Algorithm 2, arccos", LINES["algorithm2"].colour),
     "l2": Line("Algorithm 2, L2", ORANGE),
     "l1": Line("Algorithm 2, L1", SKY),
+    "arccos-code": Line(
+        "Algorithm 2, arccos, Ward as in the code", LINES["algorithm2"].colour, variant=True
+    ),
 }
 SMOOTHED = "training loss, rolling mean"
-# Ward's method as the text has it and as the code does, by the suffix of the samplers' names.
-WARD = {"": "Ward's method on the dissimilarities", "-code": "as the authors' code applies it"}
-READINGS = {
-    "alpha-0.001-step-0.1": "α = {alpha:g}, rate {step:g}",
-    "alpha-10-step-0.05": "α = {alpha:g}, rate {step:g}",
-    "dropout": "dropout on when measured",
-    "partition": "samples with replacement",
-    "figure6-step-0.01": "Figure 6, rate {step:g}",
-    "figure6-alpha-0.1": "Figure 6, α = {alpha:g}",
-    "figure8-steps-10": "Figure 8, α = {alpha:g}, N = {steps}",
-    "figure8-steps-500": "Figure 8, α = {alpha:g}, N = {steps}",
-    "figure10-alpha-0.1": "Figure 10, α = {alpha:g}",
-}
 
 
 class PanelRuns(NamedTuple):
@@ -106,55 +90,20 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     curves.loc[counts, ["low", "high"]] = curves.loc[counts, ["low", "high"]].clip(0, m)
     grid = [Panel(curves, LINES, metric, title=title) for metric, title in PANELS.items()]
     figure, axes = learning_grid(grid, 3, width=11.4, height=5.8, sharex=True)
-    _name_coinciding(axes[0], curves[curves["metric"] == "clients"], m)
     digits = [paper.reported(f"{end}_digits") for end in ("least", "most")]
     for count in digits:
         printed_level(axes[1], count)
     words = f"paper: MD generally {digits[0]:g} to {digits[1]:g}"
     right = axes[1].get_xlim()[1]
-    as_printed(axes[1].text(right, digits[1] + 0.1, words, ha="right", fontsize=8))
+    axes[1].text(right, digits[1] + 0.1, words, ha="right", fontsize=8)
     return Artefact(
         curves.drop(columns="case"),
         figure,
         alt="Six panels against rounds for MD, Algorithms 1 and 2, target and FedAvg sampling: "
         "distinct clients, distinct digits, training loss, test accuracy and their standard "
         "deviations over clients.",
-        notes=(_clients_note(summary), _digits_note(summary), *divergences(summary, LINES)),
+        notes=divergences(summary, LINES),
     )
-
-
-def _name_coinciding(axes: Axes, curves: pd.DataFrame, m: int) -> None:
-    """Name the samplers whose curves hide each other because all m clients always differ."""
-    constant = curves.groupby("sampler", observed=True)["mean"].min() == m
-    hidden = (name for name in LINES if constant.get(name, False))
-    names = [LINES[name].label for name in hidden if not LINES[name].variant]
-    if len(names) < 2:
-        return
-    bottom, top = axes.get_ylim()
-    axes.set_ylim(bottom, top + 0.12 * (top - bottom))
-    words = f"{', '.join(names)}: always {m}"
-    axes.annotate(words, (0, m), (0, 3), textcoords="offset points", fontsize=8)
-
-
-def _clients_note(summary: Summary) -> str:
-    shares = {
-        name: show_estimate(percent_of_rounds(mean(all_clients_distinct(summary, name))), "%")
-        for name in ("md", *CLUSTERED)
-    }
-    return (
-        f"All sampled clients are different in {shares['md']} of MD's rounds (closed form "
-        f"{100 * probability_all_distinct(summary):.1f} %), in {shares['algorithm1']} of "
-        f"Algorithm 1's and {shares['algorithm2']} of Algorithm 2's."
-    )
-
-
-def _digits_note(summary: Summary) -> str:
-    means = [
-        f"{line.label} {summary.select(name, 'labels', since=1)['value'].mean():.2f}"
-        for name, line in LINES.items()
-        if name in summary.settings["samplers"]
-    ]
-    return f"Mean number of distinct digits per round: {', '.join(means)}."
 
 
 def figure2(summaries: Summaries, paper: Paper) -> Artefact:
@@ -178,38 +127,17 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def figure6(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw Figure 6: measures of similarity, smoothed above raw, both readings of Ward's method."""
+    """Draw Figure 6: measures of similarity, smoothed above raw."""
     summary = only(summaries["measures"], ("loss", "diverged_at"))
     curves = {"rolling mean": _smooth(summary, paper), "raw": _raw(summary)}
-    common_lines = {name: LINES[name] for name in ("md", "algorithm1")}
-    lines = {
-        title: {f"{name}{suffix}": line for name, line in MEASURES.items()}
-        for suffix, title in WARD.items()
-    }
-    column_lines = {
-        title: common_lines | group
-        for title, group in lines.items()
-        if group.keys() & summary.settings["samplers"].keys()
-    }
-    grid = [
-        Panel(rows, group_lines, title="" if row else title, ylabel=f"training loss, {name}")
-        for row, (name, rows) in enumerate(curves.items())
-        for title, group_lines in column_lines.items()
-    ]
-    width = max(4.6 * len(column_lines), 5.2)
-    figure, _ = learning_grid(
-        grid, len(column_lines), width, height=6.2, legend=3, sharex=True, sharey="row"
-    )
-    all_lines = common_lines | {
-        name: Line(f"{line.label}, {title}", line.colour)
-        for title, group in lines.items()
-        for name, line in group.items()
-    }
+    lines = {name: LINES[name] for name in ("md", "algorithm1")} | MEASURES
+    grid = [Panel(rows, lines, ylabel=f"training loss, {name}") for name, rows in curves.items()]
+    figure, _ = learning_grid(grid, 1, width=5.6, height=6.4, legend=2, sharex=True)
     return Artefact(
         _stacked({f"loss, {name}": (rows, "loss") for name, rows in curves.items()}),
         figure,
         alt="Training loss of MD and clustered sampling with three measures of similarity.",
-        notes=divergences(summary, all_lines),
+        notes=divergences(summary, lines),
     )
 
 
@@ -279,28 +207,6 @@ def figure10(summaries: Summaries, paper: Paper) -> Artefact:
         alt="Training loss with FedProx against rounds, smoothed and raw.",
         notes=divergences(summary, LINES),
     )
-
-
-def readings(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the smoothed loss of every other reading of the paper that has runs."""
-    summary = only(summaries["readings"], ("loss", "diverged_at"))
-    smooth, cases = _smooth(summary, paper), list(summary.settings["cases"])
-    columns = min(3, len(cases))
-    rows = -(-len(cases) // columns)
-    grid = [Panel(smooth, LINES, "loss", case, _reading(summary, case), SMOOTHED) for case in cases]
-    width = max(3.1 * columns, 5.2)
-    figure, _ = learning_grid(grid, columns, width, height=2.5 * rows + 1)
-    return Artefact(
-        _stacked({"loss, rolling mean": (smooth, "loss")}),
-        figure,
-        alt="Smoothed training loss of each reading of the paper that the text does not have.",
-        notes=divergences(summary, LINES),
-    )
-
-
-def _reading(summary: Summary, case: str) -> str:
-    alpha = summary.setting("dataset.partition.alpha", case)
-    return READINGS.get(case, case).format(alpha=alpha, **summary.setting("work", case))
 
 
 def grids(summaries: Summaries, paper: Paper) -> Artefact:

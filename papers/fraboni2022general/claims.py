@@ -232,6 +232,11 @@ def largest_importance(n: int, m: int) -> float:
     return float((1 + np.sqrt((n - 1) * (n * sigma_boundary(n, m) - 1))) / n)
 
 
+def importances(p_1: float, n: int) -> Array:
+    """Return p_1 for the first client, and equal shares of the rest for the others."""
+    return np.array([p_1, *[(1 - p_1) / (n - 1)] * (n - 1)])
+
+
 def populations(n: int, m: int, count: int, rng: np.random.Generator) -> Iterator[Array]:
     """Draw `count` importances of n clients, every second one close to the boundary.
 

@@ -22,9 +22,7 @@ from fedsampling.report.drawing.curves import (
     with_interval,
 )
 from fedsampling.report.drawing.style import (
-    BLACK,
     BLUE,
-    GREEN,
     LABEL,
     VERMILION,
     panels,
@@ -36,7 +34,6 @@ from .runs import (
     HALF,
     SCHEMES,
     SHOWN,
-    client_sizes,
     comparable,
     departures,
     deviations,
@@ -49,44 +46,33 @@ FULL = SCHEMES["full"]
 
 
 def importance(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the clients' importances of our choice, and their spread over choices."""
+    """Draw the spread of the clients' importances over choices of clients."""
     summary = summaries["clients"]
     our_seed, spread = our_choice(summary), deviations(summary)
-    sizes = client_sizes(summary)[our_seed]
     by_n = {n: spread[spread["n"] == n].set_index("seed")["sd"] for n in HALF}
-    parts = []
-    with panels(1, 2, width=9.2, height=3.6) as (figure, (left, right)):
-        for n, colour in ((10, BLUE), (80, GREEN)):
-            p = np.sort(sizes[:n] / sizes[:n].sum())[::-1]
-            left.plot(np.arange(1, n + 1) / n, n * p, ".-", color=colour, label=f"$n = {n}$")
-            parts.append(pd.DataFrame({"panel": "a", "n": n, "seed": our_seed, "value": p}))
-            column = list(HALF).index(n) + 0.2
-            reported = paper.reported(f"deviation_{n}")
-            printed_point(right, column, n * reported, f"_{LABEL}")
-        left.axhline(1, color=BLACK, linewidth=0.8)
-        left.set(yscale="log", xlabel="clients, from the largest, / $n$", ylabel="$n\\,p_i$")
-        left.set_title("(a) $p_i = n_i/M$ of the clients of the training runs")
-        left.legend()
+    with panels(1, 1, width=5.2, height=3.6) as (figure, (axis,)):
         for column, (n, sd) in enumerate(by_n.items()):
-            right.plot(np.full(len(sd), column), n * sd, "_", color=BLUE, markersize=14)
-            right.plot(column, n * sd[our_seed], "o", color=VERMILION)
-        right.plot([], [], "_", color=BLUE, label="choices of clients")
-        right.plot([], [], "o", color=VERMILION, label="that of the training runs")
-        printed_point(right, np.nan, np.nan)  # for the legend
-        right.set_xticks(range(len(HALF)), [f"n = {n}" for n in HALF])
-        right.set(xlim=(-0.5, 3.5), ylim=(0, 1.4 * right.get_ylim()[1]), title="(b) spread")
-        right.set_ylabel("$n$ × standard deviation of $p_i$")
-        right.legend(loc="upper right")
-        parts.append(spread.rename(columns={"sd": "value"}).assign(panel="b"))
+            axis.plot(np.full(len(sd), column), n * sd, "_", color=BLUE, markersize=14)
+            axis.plot(column, n * sd[our_seed], "o", color=VERMILION)
+        for n in (10, 80):
+            reported = paper.reported(f"deviation_{n}")
+            printed_point(axis, list(HALF).index(n) + 0.2, n * reported, f"_{LABEL}")
+        axis.plot([], [], "_", color=BLUE, label="choices of clients")
+        axis.plot([], [], "o", color=VERMILION, label="that of the training runs")
+        printed_point(axis, np.nan, np.nan)  # for the legend
+        axis.set_xticks(range(len(HALF)), [f"n = {n}" for n in HALF])
+        axis.set(xlim=(-0.5, 3.5), ylim=(0, 1.4 * axis.get_ylim()[1]))
+        axis.set_ylabel("$n$ × standard deviation of $p_i$")
+        axis.legend(loc="upper right")
     ranges = []
     for n, sd in by_n.items():
         low, high = (show(float(end), 2) for end in sd.drop(our_seed).quantile([0.05, 0.95]))
         ranges.append(f"n = {n} {low} to {high} (ours {show(float(sd[our_seed]), 2)})")
     return Artefact(
-        pd.concat(parts, ignore_index=True),
+        spread.rename(columns={"sd": "value"}),
         figure,
-        alt="Importance of the clients in descending order for 10 and 80 clients; and the standard "
-        "deviation of the importances for every choice of clients, with the paper's values.",
+        alt="Standard deviation of the clients' importances for every choice of clients, by number "
+        "of clients, with the paper's values.",
         notes=(
             "Standard deviation of p_i, 5 % to 95 % quantile of the other choices: "
             f"{'; '.join(ranges)}.",

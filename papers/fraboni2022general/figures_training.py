@@ -10,12 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedsampling.evidence.statistics import difference, holm, listed, show_estimates
+from fedsampling.evidence.statistics import difference, holm, show_estimates
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import (
-    FEWEST_ROUNDS,
     Panel,
     divergences,
     learning_curve,
@@ -77,7 +76,6 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
 def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 2: global losses, with differences from MD as insets, by importance and n."""
     runs = half_sampled(summaries)
-    late = paper.reported("inset_rounds") / paper.experiments[HALF[10]]["rounds"]
     curves = {n: only(summary, ("loss",)).curves for n, summary in runs.items()}
     views = [(case, n) for case in IMPORTANCES for n in runs]
     grid = [
@@ -99,7 +97,6 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         "from MD sampling.",
         notes=(
             *departures({HALF[n]: summary for n, summary in runs.items()}, paper),
-            *_inset_losses(runs, late),
             *_not_comparable(runs),
             *_divergence_notes(runs),
         ),
@@ -230,24 +227,12 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
         figure,
         alt="Global loss against rounds for MD and Uniform sampling, a column for each number of "
         "sampled clients, a row for each importance.",
-        notes=(
-            *departures({experiment: summary}, paper),
-            *_measured(curves),
-            *divergences(summary, lines),
-        ),
+        notes=(*departures({experiment: summary}, paper), *divergences(summary, lines)),
     )
 
 
 figure4 = partial(_draw_losses, experiment="varying_m")  # m = 4, 8 with K = 50
 figure6 = partial(_draw_losses, experiment="one_step")  # m = 4, 8, 40 with K = 1
-
-
-def _measured(curves: pd.DataFrame) -> Iterable[str]:
-    """List the measured rounds if they are too few for a curve."""
-    rounds = sorted(curves["at"].unique())
-    if len(rounds) < FEWEST_ROUNDS:
-        numbers = listed([f"{number:g}" for number in rounds])
-        yield f"The loss was measured only in rounds {numbers}; lines join these values."
 
 
 def _sampler_pairs(paper: Paper, experiment: str) -> dict[int, tuple[str, str]]:
@@ -277,24 +262,6 @@ def _draw_differences(axis: Axes, summary: Summary, case: str) -> None:
         inset.axhline(0, color=TRAINED["md"].colour, linewidth=1.0)
         inset.set_title("minus MD’s", fontsize=7, pad=2)
         inset.tick_params(labelsize=7)
-
-
-def _inset_losses(runs: Mapping[int, Summary], late: float) -> Iterable[str]:
-    """Write the late losses, over the rounds of the paper's insets, if there are enough seeds."""
-    sentences = []
-    for case, title in IMPORTANCES.items():
-        for n, summary in runs.items():
-            names = [name for name in TRAINED if has(summary, case, name)]
-            if len(names) >= 2 and len(summary.settings["seeds"]) >= 3:
-                since = (1 - late) * summary.setting("rounds", case)
-                means = {name: summary.per_seed(name, "loss", case, since).mean() for name in names}
-                values = ", ".join(
-                    f"{TRAINED[name].label} {loss:.3f}" for name, loss in means.items()
-                )
-                sentences.append(f"n = {n}, {title[1:-1]}: {values}")
-    if sentences:
-        where = "Mean loss over the rounds of the paper's insets, the last sixth"
-        yield f"{where}: {'; '.join(sentences)}."
 
 
 def _not_comparable(runs: Mapping[int, Summary]) -> Iterable[str]:

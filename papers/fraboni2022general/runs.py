@@ -111,7 +111,7 @@ def gap_curve(
 
 
 def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
-    """Write how the runs' sizes differ, such as ``"These runs: seeds 5 to 20 (paper 30)."``."""
+    """Write how the runs' lengths differ, such as ``"These runs: seeds 5 to 20 (paper 30)."``."""
     parts = []
     for word, read in SIZES.items():
         ours, theirs = set(), set()
@@ -124,33 +124,10 @@ def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
     return (f"These runs: {', '.join(parts)}.",) if parts else ()
 
 
-def _training_samples(experiment: Mapping[str, Any]) -> int:
-    """Count the training samples, where the paper gives their number."""
-    from fedsampling.data.partitions.by_label import Dirichlet
-
-    partition = experiment["dataset"].get("partition")
-    if partition is None:
-        return 0
-    groups = Dirichlet.model_validate(partition).groups
-    return sum(clients * samples for clients, samples in groups)
-
-
-def _of_lstm(settings: Mapping[str, Any], name: str) -> int:
-    """Return a setting of the LSTM, or its default."""
-    from fedsampling.learning.model import Lstm
-
-    return int(settings["model"].get(name, getattr(Lstm(), name)))
-
-
 SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "seeds": lambda settings: settings["seeds"],
     "rounds": lambda settings: settings["rounds"],
     "K": lambda settings: settings["work"]["steps"],
-    "B": lambda settings: settings["work"]["batch"],
-    "layers": lambda settings: _of_lstm(settings, "layers"),
-    "hidden units": lambda settings: _of_lstm(settings, "hidden"),
-    "clients": lambda settings: settings["dataset"].get("clients", 0),
-    "training samples": _training_samples,
 }
 
 
@@ -179,36 +156,23 @@ def our_choice(summary: Summary) -> int:
 
 
 def comparisons(summary: Summary) -> pd.DataFrame:
-    """Put estimate, error, closed form, difference and z of every quantity on one row.
-
-    Seeds are pooled: they are independent, so the squared error of their mean is the sum of their
-    squared errors over the squared count.
+    """Put estimate, error, closed form, difference and z of every quantity of a run on one row.
 
     `summary`: of an experiment on aggregation weights, without training.
     """
-    index = ["case", "sampler", "at"]
-    runs = summary.rows.pivot(index=[*index, "seed"], columns="metric", values="value")
+    index = ["case", "sampler", "seed", "at"]
+    runs = summary.rows.pivot(index=index, columns="metric", values="value")
     parts = []
     for metric in (*PER_CLIENT, *QUANTITIES):
         run = runs[runs[metric].notna()]
         values = {
             "metric": metric,
             "estimate": run[metric],
-            "squared_error": run[f"{metric}_se"] ** 2,
+            "error": run[f"{metric}_se"],
             "closed": run[f"closed_{metric}"],
         }
         parts.append(pd.DataFrame(values).reset_index())
-    table = (
-        pd.concat(parts)
-        .groupby([*index, "metric"], as_index=False)
-        .agg(
-            estimate=("estimate", "mean"),
-            squared_error=("squared_error", "sum"),
-            closed=("closed", "mean"),
-            seeds=("seed", "size"),
-        )
-    )
-    table["error"] = np.sqrt(table.pop("squared_error")) / table.pop("seeds")
+    table = pd.concat(parts, ignore_index=True)
     table["difference"] = table.estimate - table.closed
     # A quantity that does not vary between rounds is either right or infinitely wrong.
     fixed = np.where(table.difference.abs() <= EXACT, 0.0, np.inf)

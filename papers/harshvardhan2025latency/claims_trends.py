@@ -34,7 +34,6 @@ from .runtimes import (
     PROPOSED,
     SWEEPS,
     at_least,
-    in_seconds,
     mean_in_seconds,
     printed,
     reading_in_words,
@@ -290,7 +289,9 @@ def _sweep_finding(
     sign = DIRECTIONS[spec.artefact]
     ours = "; ".join(
         f"{label} "
-        + ", ".join(f"{value}: {_mean_seconds(table[value])}" for value in [*table][::sign])
+        + ", ".join(
+            f"{value}: {mean_in_seconds(table[value].dropna())}" for value in [*table][::sign]
+        )
         for label, table in tables.items()
     )
     if len(tables) < len(PROPOSED) or any(
@@ -319,12 +320,6 @@ def _sweep_finding(
         contrary_decides=False,
         drawn=intervals(ends, unit, least=spec.margin, effects=effects),
     )
-
-
-def _mean_seconds(seconds: "pd.Series[float]") -> str:
-    """Write the mean over seeds, shape (seeds,); the number of misses if there are any."""
-    missed = f"missed in {np.isinf(seconds).sum()} of {seconds.count()} runs"
-    return in_seconds(float(seconds.mean()), missed)
 
 
 def seconds_along_sweep(

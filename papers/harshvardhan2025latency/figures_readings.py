@@ -1,7 +1,6 @@
 """Tables of Harshvardhan et al. 2025 by settings that the paper does not state.
 
-FLANP's stages on Quadratic, DelayHetSampling's readings on images, and the size of the model that
-clients send.
+DelayHetSampling's readings on images, and the size of the model that clients send.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from fedsampling.base.progress import plural
 from fedsampling.clients.delays import Synthetic
-from fedsampling.evidence.statistics import show, show_range
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding, stated, verdict
 from fedsampling.experiments.papers import Paper, judge_function
@@ -22,7 +20,6 @@ from fedsampling.report.drawing.artefacts import (
     Artefact,
     Summaries,
     by_reason,
-    counted,
     instead,
     tabulate,
 )
@@ -34,12 +31,9 @@ from .runtimes import (
     DELAYS,
     PROPOSED,
     bound_in_words,
-    by_problem,
     iterations,
     main_reading,
-    mean_runtimes,
     nan_if_infinite,
-    readings,
     record,
     row_summary,
     runtimes,
@@ -48,35 +42,6 @@ from .runtimes import (
 
 CLIENTS = 10  # that train in a round
 POPULATIONS = 1_000  # draws of clients for the mean largest delay
-
-
-def flanp_rules(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate c1 and c10 (Quadratic in Tables 1 and 2) by FLANP's rule for stages."""
-    chosen, variants = summaries["quadratic_problems"], summaries["quadratic_problems_flanp"]
-    samplers = variants.settings["samplers"] | chosen.settings["samplers"]
-    draws, others = (by_problem(runs, target(paper, "quadratic")) for runs in (chosen, variants))
-    rows, data = [], []
-    for (label, _), table in readings(draws, others).items():
-        rule = _flanp_in_words(samplers[label])
-        cells = dict(rule)
-        for claim, case in (("c1", "synthetic"), ("c10", "nycmesh")):
-            judged = _judged(table, claim, case, paper)
-            cells |= _cells_of(judged, claim, case)
-            if judged:
-                data.append({**rule, "delays": DELAYS[case], **judged})
-        rows.append(cells)
-    seconds = {case: mean_runtimes(draws, case).get("random", np.nan) for case in DELAYS}
-    texts = [
-        f"{show(seconds[case])} s ({DELAYS[case]})" for case in DELAYS if np.isfinite(seconds[case])
-    ]
-    notes = (
-        f"First row: our choice. Random selection takes {' and '.join(texts)} on average over "
-        f"{draws['seed'].nunique()} draws of the problem. The paper's FLANP takes 3,500 s and "
-        "76,562 s.",
-        "Two clients have 200 samples for 500 coefficients, ten clients have 1,000: the size of "
-        "the first stage matters most, then its length.",
-    )
-    return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=notes)
 
 
 def image_readings(summaries: Summaries, paper: Paper) -> Artefact:
@@ -95,11 +60,11 @@ def image_readings(summaries: Summaries, paper: Paper) -> Artefact:
         for entry in _row_by_reading(name, summaries, paper)
     ]
     note = (
-        "First row of each: the main reading. Rounds with one client: smallest and largest share "
-        "over seeds."
+        "First row of each: the main reading. Least and most single: smallest and largest share, "
+        "over seeds, of the rounds in which one client trains."
     )
-    table = pd.DataFrame([_cells_of_row(entry) for entry in data])
-    return Artefact(pd.DataFrame(data), table=table, notes=(note,))
+    formats = {"seconds": 3, "sd": 2, "least_single": 2, "most_single": 2}
+    return Artefact(pd.DataFrame(data), notes=(note,), formats=formats)
 
 
 def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[dict[str, Any]]:
@@ -132,19 +97,6 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
         }
 
 
-def _cells_of_row(entry: Mapping[str, Any]) -> dict[str, str]:
-    shares = (round(100 * entry[key]) for key in ("least_single", "most_single"))
-    reached = entry["reached"] == entry["runs"]
-    return {
-        **{key: entry[key] for key in ("data", "delays", "bound", "iterations")},
-        "seconds": f"{show(entry['seconds'])} ± {show(entry['sd'], 2)}"
-        if reached
-        else f"reached in {entry['reached']} of {entry['runs']}",
-        "rounds with one client (%)": show_range(shares),
-        **{key: entry[key] for key in ("claim", "verdict")},
-    }
-
-
 def link_speeds(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate clients' synthetic delays by the largest link speed and the size of the sent model.
 
@@ -172,17 +124,9 @@ def link_speeds(summaries: Summaries, paper: Paper) -> Artefact:
                     "largest": float(np.mean(largest)),
                 }
             )
-    rows = [
-        {
-            "model sent (MB)": show(entry["model"], 2),
-            "largest speed (MB/s)": f"{entry['speed']:g}",
-            "sending (s)": f"{show(entry['least_sending'], 2)} to {show(entry['most_sending'], 2)}",
-            f"largest delay of {CLIENTS} clients (s)": show(entry["largest"]),
-        }
-        for entry in sorted(data, key=lambda entry: (entry["model"], entry["speed"]))
-    ]
-    note = f"Largest delay: mean over {POPULATIONS:,} draws of {CLIENTS} clients."
-    return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=(note,))
+    note = f"Largest: mean over {POPULATIONS:,} draws of {CLIENTS} clients."
+    table = pd.DataFrame(data).sort_values(["model", "speed"], ignore_index=True)
+    return Artefact(table, notes=(note,), formats=dict.fromkeys(table.columns, 3))
 
 
 def _trained_bytes(summary: Summary, case: str) -> float:
@@ -190,40 +134,6 @@ def _trained_bytes(summary: Summary, case: str) -> float:
     sent = summary.select(metric=["model_bits", "reports"], case=case, since=0)
     totals = sent.groupby("metric")["value"].sum()
     return float(totals["model_bits"] / totals["reports"] / 8)
-
-
-def _judged(table: pd.DataFrame, claim: str, case: str, paper: Paper) -> dict[str, Any]:
-    """Return FLANP's runtime over the draws of Quadratic, and the verdict of a claim."""
-    table = table[table["case"] == case]
-    runs = table[table["sampler"] == "flanp"]
-    if runs.empty:
-        return {}
-    return {
-        "seconds": nan_if_infinite(float(runs["counted"].mean())),
-        "reached": int(np.isfinite(runs["counted"]).sum()),
-        "runs": len(runs),
-        "verdict": claims.reading_finding(table, paper.claims[claim], paper).verdict,
-    }
-
-
-def _cells_of(judged: Mapping[str, Any], claim: str, case: str) -> dict[str, str]:
-    column = f"{DELAYS[case]} (s)"
-    if not judged:
-        return {column: "–", claim: "–"}
-    reached = f"reached in {judged['reached']} of {judged['runs']}"
-    seconds = judged["seconds"]
-    return {column: show(seconds) if np.isfinite(seconds) else reached, claim: judged["verdict"]}
-
-
-def _flanp_in_words(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Describe FLANP's stages."""
-    if settings.get("stop") == "statistical":
-        end = f"at {settings['constant']:g}/(n s)"
-    elif settings.get("stop") == "rounds":
-        end = f"after {plural(settings['rounds'], 'round')}"
-    else:
-        end = f"at {settings.get('accuracy', 0.1):g} of the start"
-    return {"first clients": str(settings["first"]), "a stage ends": end}
 
 
 # Choices that could change verdicts of Harshvardhan et al. 2025.
@@ -266,23 +176,15 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def _of_row(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Vary the open choices, the clock, and who may be first in a row of Table 1."""
+    """Vary the clock, and who may be first in a row of Tables 1 and 2."""
     spec = paper.claims[name]
-    tables = claims.row_readings(summaries, spec, paper)
-    table = next(iter(tables.values()))
+    table = next(iter(claims.row_readings(summaries, spec, paper).values()))
 
     def instead_of(
         choice: str, runs: pd.DataFrame, allowed: frozenset[str] | None = None
     ) -> Alternative:
         return _instead(name, choice, claims.reading_finding(runs, spec, paper, allowed))
 
-    if len(tables) > 1:
-        varied = "stages of FLANP × readings of DelayHetSampling"
-        if len({flanp for flanp, _ in tables}) == 1:
-            varied = "readings of DelayHetSampling"
-        yield counted(name, varied, claims.row_finding(summaries, spec, paper).readings)
-    else:
-        yield Alternative(name, "other stages of FLANP", "not run", "")
     # For runs that miss the target, the paper's seconds are a lower bound.
     ends = table["end"].where(np.isinf(table["all"]), table["all"])
     warm_up = "seconds of warm-up rounds and candidates' losses count as well"
@@ -313,7 +215,7 @@ def _of_stages(name: str, summaries: Summaries, paper: Paper) -> Iterator[Altern
 
 
 def _of_sweep(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Judge c21 or c22 by means, by every seed, and over its open choices."""
+    """Judge c21 or c22 by means, and by every seed."""
     artefact = paper.claims[name].artefact
     main = main_reading(summaries, artefact)
     tables = claims_trends.seconds_along_sweep(summaries, paper, artefact, main)
@@ -321,8 +223,6 @@ def _of_sweep(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alterna
     changes = {label: table.iloc[:, -1] - table.iloc[:, 0] for label, table in tables.items()}
     yield _by_sign(name, "the order of the means decides", steps)
     yield _by_sign(name, "the sign of every seed's ends decides", changes)
-    finding = judge_function(paper, name)(summaries, paper.claims[name], paper)
-    yield counted(name, "its unstated choices", finding.readings)
 
 
 def _by_sign(name: str, choice: str, differences: Mapping[str, ArrayLike]) -> Alternative:
@@ -338,9 +238,8 @@ def _by_sign(name: str, choice: str, differences: Mapping[str, ArrayLike]) -> Al
 
 
 def _of_overheads(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Vary the iterations, the solver and the problem."""
+    """Vary the solver and the problem."""
     spec = paper.claims[name]
-    yield Alternative(name, "more iterations of ApproxOptSampling's solver", "not run", "")
     changed: dict[str, dict[str, Any]] = {
         "ApproxOptSampling solved by SLSQP": {"approx_opt": "approx_opt_slsqp"},
         "on Shakespeare instead of Quadratic": {"case": "shakespeare"},

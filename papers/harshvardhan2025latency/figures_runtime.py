@@ -41,7 +41,6 @@ from .runtimes import (
     main_reading,
     mean_runtimes,
     nan_if_infinite,
-    number_or_na,
     printed,
     row_runtimes,
     row_summary,
@@ -79,8 +78,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
             panel.set(yscale="log", title=title)
             panel.set_xlabel("runtime (rounds of 1 s)" if no_delays else "runtime (10³ s)")
             means = mean_runtimes(runtimes(summary, goal), case)
-            reached = listed_means(means, partial(in_seconds, missing="not in every run"))
-            notes.append(f"{title}: {goal:g} after {reached}.")
+            notes.append(f"{title}: {goal:g} after {listed_means(means, in_seconds)}.")
         axes[0].set_ylabel("normalised test loss")
         axes[0].set_ylim(bottom=goal / BELOW_GOAL)
         notes.append(f"Losses below {show(goal / BELOW_GOAL, 2)} are only in the CSV.")
@@ -89,7 +87,11 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         pd.concat(tables, ignore_index=True),
         figure,
         alt="Normalised test loss falling with runtime, by sampler, in three situations.",
-        notes=(*notes, f"Runtimes to {goal:g} are means over seeds, counted as in the paper."),
+        notes=(
+            *notes,
+            f"Runtimes to {goal:g} are means over seeds, counted as in the paper; N/A: some run "
+            "misses it.",
+        ),
     )
 
 
@@ -130,36 +132,20 @@ def table3d(summaries: Summaries, paper: Paper) -> Artefact:
         for name, label in BOUNDS.items()
         if name in summaries
     }
-    notes = []
     with panels(1, 1, width=5.2, height=3.6) as (figure, (axes,)):
         for (label, table), colour in zip(parts.items(), (BLUE, ORANGE), strict=False):
-            math_label = label.replace("B_p", "$B_p$")
-            for clock, line in zip(CLOCKS, ("-", "--"), strict=True):
-                met = table[np.isfinite(table[clock])]
-                mean = met.groupby("clients")[clock].mean() / 1e3
-                if not mean.empty:
-                    end = ", everything counted" if clock != "counted" else ""
-                    axes.plot(mean.index, mean, line, color=colour, label=math_label + end)
-                axes.plot(met["clients"], met[clock] / 1e3, "o", ms=3.5, color=colour, alpha=0.6)
-            rounds = table.groupby("clients")["rounds"].mean()
-            by_clients = ", ".join(f"{m}: {show(value)}" for m, value in rounds.items())
-            notes.append(
-                f"{label}: rounds to {goal:g} by clients per round, mean over seeds: {by_clients}."
-            )
-            missed = table[~np.isfinite(table["counted"])].groupby("clients").size()
-            notes += [
-                f"{label}: {count} runs with {m} clients do not reach {goal:g}."
-                for m, count in missed.items()
-            ]
+            met = table[np.isfinite(table["counted"])]
+            mean = met.groupby("clients")["counted"].mean() / 1e3
+            if not mean.empty:
+                math_label = label.replace("B_p", "$B_p$")
+                axes.plot(mean.index, mean, color=colour, label=math_label)
+            axes.plot(met["clients"], met["counted"] / 1e3, "o", ms=3.5, color=colour, alpha=0.6)
         axes.set_xticks(sorted({m for table in parts.values() for m in table["clients"]}))
         axes.set(xlabel="clients per round", ylabel=f"runtime to {goal:g} (10³ s)", ylim=(0, None))
         if axes.get_legend_handles_labels()[0]:
             axes.legend()
-        else:
-            text = f"no run reaches {goal:g}"
-            axes.text(0.5, 0.5, text, ha="center", transform=axes.transAxes)
     table = pd.concat([part.assign(bound=label) for label, part in parts.items()])
-    return Artefact(table, figure, alt="Runtime by clients per round.", notes=tuple(notes))
+    return Artefact(table, figure, alt="Runtime by clients per round.")
 
 
 def _by_clients(summary: Summary, goal: float) -> pd.DataFrame:
@@ -190,7 +176,6 @@ def _accuracies(axes: Axes, track: pd.DataFrame, goal: float) -> None:
     Rounds take different times in different seeds.  At each time a seed has the accuracy of its
     last finished round; the curve ends when the first seed has no rounds left.
     """
-    ends = track.groupby("sampler")["counted"].max()
     for name, line in LINES.items():
         runs = track[track["sampler"] == name]
         if runs.empty:
@@ -202,9 +187,8 @@ def _accuracies(axes: Axes, track: pd.DataFrame, goal: float) -> None:
         low, high = by_seed.min(axis=1), by_seed.max(axis=1)
         band(axes, x, low, high, line.label, line.colour, step="post")
     axes.axhline(goal, color=BLACK, linestyle=":", lw=1.0)
-    if len(ends) and ends.max() > 20 * ends.min():
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
 
 
 def _draw_printed(axes: Axes, paper: Paper, experiment: str, case: str, goal: float) -> None:
@@ -223,23 +207,18 @@ HEADS["approx_opt"] = "ApproxOpt"
 
 
 def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
-    """Tabulate the runtimes under one model of delays."""
-    rows, data, notes, absent = [], [], [], []
+    """Tabulate the runtimes under one model of delays, in the rows that were run."""
+    rows, data, notes = [], [], []
     for experiment, reported in printed(paper, TABLES[case]).items():
         name, goal = DATA[experiment], target(paper, experiment, summaries)
         theirs = target(paper, experiment)
         both = {"target": f"{goal:g} ({theirs:g})"} if goal != theirs else {}
-        head = {"data": name, "target": f"{goal:g}"}
         summary = row_summary(summaries, experiment, case)
         table = row_runtimes(summaries, experiment, case, goal)
         if summary is None or table.empty:
-            absent.append(name)
-            head["scale"] = "not run"
-            cells, numbers = _by_sampler({**head, "clock": "paper's"}, table, "all", reported)
-            rows.append({**head, "clock": "–", **cells})
-            data += numbers
             continue
-        head["scale"] = str(summary.provenance.get("scale", "paper"))
+        scale = str(summary.provenance.get("scale", "paper"))
+        head = {"data": name, "target": f"{goal:g}", "scale": scale}
         limit = end(summary, "seconds", case)
         for clock, label in CLOCKS.items():
             row = {**head, "clock": label}
@@ -248,17 +227,13 @@ def _runtime_table(summaries: Summaries, paper: Paper, case: str) -> Artefact:
             )
             rows.append(row | both | cells)
             data += numbers
-        rounds = listed_means(mean_runtimes(table, case, "rounds"), number_or_na)
+        rounds = listed_means(mean_runtimes(table, case, "rounds"), show)
         notes.append(f"{name}: rounds to the target, mean over seeds: {rounds}.")
-        notes += _missed_notes(table, name, limit, int(summary.setting("rounds", case)))
-    if absent:
-        notes.append(f"Not run, only the paper's values are shown: {', '.join(absent)}.")
     notes.append(
-        "N/A: some runs did not reach the target; > 1.5: runs were stopped at this time limit "
-        "before the target. Runs end at the target, at their time limit, or after all rounds. The "
-        "paper's seconds exclude warm-up rounds and candidates' losses; the row “everything” "
-        "includes them. Dash: sampler not run. In brackets: the paper's numbers, and its target if "
-        "the runs, being smaller, have another."
+        "N/A: some runs did not reach the target. Runs end at the target, at their time limit, or "
+        "after all rounds. The paper's seconds exclude warm-up rounds and candidates' losses; the "
+        "row “everything” includes them. Dash: sampler not run. In brackets: the paper's numbers, "
+        "and its target if the runs, being smaller, have another."
     )
     return Artefact(pd.DataFrame(data), table=pd.DataFrame(rows), notes=tuple(notes))
 
@@ -272,21 +247,18 @@ def _by_sampler(
     table: pd.DataFrame,
     clock: str,
     reported: Mapping[str, Reported],
-    limit: float = np.inf,
+    limit: float,
 ) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """Return a row's cells and its numbers, by sampler.
 
-    A cell has 10³ s, the smallest marked, and the paper's in brackets; if all runs that missed the
-    target ended at the time limit, it has the limit.
+    A cell has 10³ s, the smallest marked, and the paper's in brackets. `limit`: seconds at which
+    runs ended.
     """
     shortest = table.groupby("sampler")[clock].mean().min()
     cells, numbers = {}, []
     for name in LINES:
         runs = table[table["sampler"] == name]
-        missed = runs[~np.isfinite(runs["counted"])]
         text = _seconds(runs[clock] / 1e3) if len(runs) else "–"
-        if clock == "counted" and len(missed) and (missed["end"] >= limit).all():
-            text = f"> {show(limit / 1e3)}"
         if np.isfinite(shortest) and runs[clock].mean() == shortest:
             text += " *"
         if name in reported:
@@ -313,21 +285,6 @@ def _numbers(
         "cut_off": nan_if_infinite(limit),
         "paper_seconds": nan_if_infinite(theirs),
     }
-
-
-def _missed_notes(table: pd.DataFrame, data: str, limit: float, rounds: int) -> list[str]:
-    """List the samplers whose runs missed the target, by what ended the runs."""
-    missed = table[~np.isfinite(table["counted"])]
-    sentences = []
-    endings = ((True, f"at the time limit of {limit:,.0f} s"), (False, f"after {rounds} rounds"))
-    for over, ending in endings:
-        runs = missed[(missed["end"] >= limit) == over].groupby("sampler").size()
-        run_counts = listed_means(
-            {str(name): float(n) for name, n in runs.items()}, lambda n: f"{n:g}"
-        )
-        if run_counts:
-            sentences.append(f"{data}: runs that ended {ending}, before the target: {run_counts}.")
-    return sentences
 
 
 def table3c(summaries: Summaries, paper: Paper) -> Artefact:
@@ -372,7 +329,7 @@ def _by_value(
             cells[HEADS[scheme]] = f"{text} ({in_paper})"
             data.append({name: value, **_numbers(scheme, runs, "counted", theirs.number)})
         rows.append(cells)
-        notes.append(f"{value}: {listed_means(rounds, number_or_na) or 'not run'}")
+        notes.append(f"{value}: {listed_means(rounds, show) or 'not run'}")
     return Artefact(
         pd.DataFrame(data),
         table=pd.DataFrame(rows),

@@ -1,12 +1,10 @@
 """How the order of samplers on Quadratic depends on settings that the paper does not state.
 
 Every setting of Quadratic's rows in Tables 1 and 2 that the paper does not state is varied, one at
-a time; :func:`orderings` counts the settings in which each ordering of the paper holds.
+a time.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +18,6 @@ from fedsampling.report.drawing.style import BLACK, legend_below, panels
 from .runtimes import (
     DELAYS,
     LINES,
-    PROPOSED,
     SEVEN,
     TABLES,
     in_seconds,
@@ -47,15 +44,7 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             chosen = rows[(rows["scheme"] == "random") & (rows["setting"] == BASE)]["seconds"]
             panel.set_title(f"{DELAYS[delays]} (random: {in_seconds(float(chosen.iloc[0]))})")
         legend_below(figure, axes, 4)
-    orders = {delays: orderings(table[table["delays"] == delays]) for delays in columns}
-    notes = [f"{DELAYS[delays]}: {'; '.join(orders[delays])}." for delays in columns]
-    notes += [
-        f"{DELAYS[delays]}, {sentence}. Settings: {exceptions}."
-        for delays in columns
-        for sentence, exceptions in orders[delays].items()
-        if exceptions
-    ]
-    notes.append(
+    note = (
         "Circles at the right edge: some run did not reach the target. If a setting concerns one "
         "sampler, only that sampler is shown; the others, and random selection, are unchanged."
     )
@@ -63,17 +52,17 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         table,
         figure,
         alt="Runtime over random selection's by sampler, one row for each varied setting.",
-        notes=tuple(notes),
+        notes=(note,),
     )
 
 
 def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
     """Tabulate mean runtimes of all settings.
 
-    Returns columns ``delays``; ``setting``: "the paper", "as chosen", or the setting that differs;
-    ``scheme``; ``seconds`` to the target as the paper counts them, infinite if a run misses it;
-    ``over_random``: divided by random selection's seconds in the same setting, or in the chosen
-    setting if only one sampler's setting differs.
+    Returns columns ``delays``; ``setting``: "the paper", "as chosen", or the label of the setting
+    that differs; ``scheme``; ``seconds`` to the target as the paper counts them, infinite if a run
+    misses it; ``over_random``: divided by random selection's seconds in the same setting, or in the
+    chosen setting if only one sampler's setting differs.
     """
     goal = target(paper, "quadratic")
     chosen, shared, variants_of_one = (
@@ -90,29 +79,19 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
             settings.append((delays, BASE, means, means["random"]))
     table = runtimes(shared, goal)
     for case, record in shared.settings["cases"].items():
-        means = mean_runtimes(table, case)
-        settings.append((record["delays"]["name"], _changed(record), means, means["random"]))
+        delays, means = record["delays"]["name"], mean_runtimes(table, case)
+        settings.append((delays, case.removeprefix(f"{delays}-"), means, means["random"]))
     table = runtimes(variants_of_one, goal)
-    usual_samplers = chosen.settings["samplers"]
-    schemes = {record["name"]: name for name, record in usual_samplers.items()}
+    schemes = {record["name"]: name for name, record in chosen.settings["samplers"].items()}
     variants = [
-        (schemes[record["name"]], label, record)
+        (schemes[record["name"]], label)
         for label, record in variants_of_one.settings["samplers"].items()
     ]
     variants.sort(key=lambda variant: (SEVEN.index(variant[0]), variant[1]))
     for delays in variants_of_one.settings["cases"]:
         random, means = mean_runtimes(base, delays)["random"], mean_runtimes(table, delays)
-        for scheme, label, record in variants:
-            usual = usual_samplers[scheme]
-            change = _changed(
-                {
-                    key: record.get(key, DEFAULTS.get(key))
-                    for key in dict.fromkeys([*record, *(DEFAULTS.keys() & usual.keys())])
-                    if record.get(key, DEFAULTS.get(key)) != usual.get(key)
-                }
-            )
-            setting = f"{LINES[scheme].label}: {change}"
-            settings.append((delays, setting, {scheme: means[label]}, random))
+        for scheme, label in variants:
+            settings.append((delays, label, {scheme: means[label]}, random))
     run_delays = {delays for delays, setting, *_ in settings if setting != REPORTED}
     rows = [
         (delays, setting, name, seconds[name], _over(seconds[name], random))
@@ -127,118 +106,6 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
 def _over(seconds: float, random: float) -> float:
     """Divide by random selection's seconds: 0 if only these are infinite, NaN if both are."""
     return seconds / random if np.isfinite([seconds, random]).any() else np.nan
-
-
-def orderings(table: pd.DataFrame) -> dict[str, str]:
-    """Count the settings in which each ordering of the paper holds.
-
-    `table`: one delay's rows of :func:`varied`. Returns for each sampler: whether it is faster or
-    slower than random selection in the paper, and in how many settings, with the settings that are
-    fewer, as ``not …`` or ``only …``; the last is on the fastest sampler.
-    """
-    wide = table.pivot(index="setting", columns="scheme", values="over_random")
-    base, varied = wide.loc[BASE], wide.drop(index=[REPORTED, BASE])
-    orders = {}
-    for name in [scheme for scheme in SEVEN if scheme != "random" and scheme in base.index]:
-        is_faster = bool(wide[name][REPORTED] < 1)
-        ours = varied[name].dropna()
-        if ours.empty:
-            continue
-        holds = (ours < 1) == is_faster
-        side = "faster" if is_faster else "slower"
-        sentence = (
-            f"{LINES[name].label} {side} than random in {holds.sum()} of {len(ours)} settings"
-        )
-        exceptions = ""
-        if 0 < holds.sum() < len(ours):
-            word, fewer = ("not", ~holds) if holds.mean() >= 0.5 else ("only", holds)
-            settings = [s.removeprefix(f"{LINES[name].label}: ") for s in ours.index[fewer]]
-            exceptions = f"{word} {'; '.join(settings)}"
-        orders[sentence] = exceptions
-    filled = varied[[name for name in SEVEN if name in varied.columns]]
-    filled = filled.fillna(base).replace(np.inf, np.nan).dropna(how="all")
-    fastest = filled.idxmin(axis=1)
-    proposed = int(fastest.isin(PROPOSED).sum())
-    return {**orders, f"a proposed sampler is fastest in {proposed} of {len(fastest)}": ""}
-
-
-def _changed(settings: Mapping[str, Any]) -> str:
-    """Describe settings without their names, such as ``antenna gain 20 dB``."""
-    parts = []
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            parts.append(_changed(value))
-        elif key not in ("name", "stop"):
-            parts.append(in_words(key, value))
-    return ", ".join(part for part in parts if part)
-
-
-def in_words(key: str, value: Any) -> str:
-    """Describe a setting in words: ``model size 16 MB`` for ``model_bytes: 16e6``."""
-    name, unit, per = WORDS[key]
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return f"{name} {json.dumps(value)}"
-    if isinstance(value, str):
-        return CHOICES.get((key, value), f"{name} {value}")
-    number = f"{value / per:,.10g}"
-    return name.format(number) if "{}" in name else f"{name} {number} {unit}".rstrip()
-
-
-# Settings in words, with a unit and its size in the setting's unit.
-WORDS = {
-    "gateway": ("link to the", "", 1.0),
-    "hubs": ("{} hubs", "", 1.0),
-    "missing_height": ("height where unknown", "m", 1.0),
-    "environment": ("environment", "", 1.0),
-    "large_city": ("large city", "", 1.0),
-    "rooftop": ("roofs at", "m", 1.0),
-    "line_of_sight": ("line of sight within", "m", 1.0),
-    "long_range": ("long range from", "m", 1.0),
-    "frequency": ("frequency", "MHz", 1.0),
-    "power": ("power", "dBm", 1.0),
-    "gain": ("antenna gain", "dB", 1.0),
-    "bandwidth": ("bandwidth", "MHz", 1e6),
-    "noise_figure": ("noise figure", "dB", 1.0),
-    "shadowing": ("shadowing", "dB", 1.0),
-    "error_rate": ("bit error rate", "", 1.0),
-    "shared": ("server's time shared:", "", 1.0),
-    "model_bytes": ("model size", "MB", 1e6),
-    "backhaul": ("backhaul", "s", 1.0),
-    "floor": ("least computation", "s", 1.0),
-    "log_mean": ("log-mean of the computation", "", 1.0),
-    "log_sd": ("log-deviation of the computation", "", 1.0),
-    "cap": ("most computation", "s", 1.0),
-    "noise_median": ("delay of each round {} times the communication", "", 1.0),
-    "noise_sd": ("log-deviation of a round's delay", "", 1.0),
-    "step": ("learning rate", "", 1.0),
-    "batch": ("batches of", "", 1.0),
-    "m": ("{} clients per round", "", 1.0),
-    "share": ("{} of Assumption 3's bound", "", 1.0),
-    "rule": ("rule", "", 1.0),
-    "solver": ("solver", "", 1.0),
-    "duplicates": ("repeated clients", "", 1.0),
-    "bound": ("bound of B", "", 1.0),
-    "iterations": ("{} iterations", "", 1.0),
-    "start": ("start", "", 1.0),
-    "first": ("{} first clients", "", 1.0),
-    "accuracy": ("stages end at {} of the start", "", 1.0),
-    "rounds": ("{} round per stage", "", 1.0),
-    "weights": ("weights", "", 1.0),
-    "d": ("{} candidates", "", 1.0),
-    "c": ("c =", "", 1.0),
-}
-DEFAULTS = {"bound": "everywhere"}  # settings that a variant may leave out
-CHOICES = {
-    ("rule", "clip"): "B cut off, not scaled",
-    ("solver", "exact"): "exact minimum",
-    ("solver", "vertex"): "the minimum, one client",
-    ("solver", "slsqp"): "solved by SLSQP",
-    ("duplicates", "independently"): "repeated clients train again",
-    ("start", "fast"): "start from the fast clients",
-    ("bound", "start"): "B bounded by Assumption 3 alone",
-    ("bound", "everywhere"): "B_p < 1 everywhere",
-    ("weights", "covered"): "weights of those covered",
-}
 
 
 def _draw(axes: Axes, table: pd.DataFrame, names: Sequence[str]) -> None:
@@ -260,5 +127,4 @@ def _draw(axes: Axes, table: pd.DataFrame, names: Sequence[str]) -> None:
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-    labels = [name.replace("B_p", "$B_p$") for name in names]
-    axes.set_yticks(range(len(names)), labels, fontsize=8)
+    axes.set_yticks(range(len(names)), names, fontsize=8)

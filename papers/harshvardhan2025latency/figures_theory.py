@@ -80,21 +80,10 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
             panel.yaxis.set_major_formatter("{x:g}")
             panel.yaxis.set_minor_formatter(NullFormatter())
         legend_below(figure, axes[:1], 4)
-    last = table["at"].max()
-    notes = []
-    for case in cases:
-        reached = _last(summary, case)
-        notes.append(
-            f"{case}: after {last} iterations from the uniform start, g is "
-            f"{reached['uniform/ratio']:.3g} times its minimum, and p is spread over about "
-            f"{reached['uniform/clients']:.0f} clients; SLSQP ends at "
-            f"{reached['analytic/ratio']:.4g} times the minimum."
-        )
     return Artefact(
         table,
         figure,
         alt="g(p) over its minimum, and runtime, against iterations: no start reaches the minimum.",
-        notes=tuple(notes),
     )
 
 
@@ -131,7 +120,7 @@ def _solved(axes: Axes, table: pd.DataFrame, metric: str) -> None:
     for start, (label, colour) in STARTS.items():
         chosen = table[table["metric"] == f"{start}/{metric}"].sort_values("at")
         mean, x = chosen["mean"].to_numpy(), np.arange(len(chosen))
-        # The interval of a ratio may extend below 1, the smallest possible value.
+        # The lower end of an interval can be zero, which the logarithmic axis cannot show.
         low = np.maximum(chosen["low"].to_numpy(), np.minimum(1.0, mean))
         axes.plot(x, mean, "o-", ms=3, color=colour, label=label)
         band(axes, x, low, chosen["high"], label, colour)

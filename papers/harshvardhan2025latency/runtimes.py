@@ -339,19 +339,14 @@ def mean_in_seconds(seconds: pd.Series) -> str:
     return in_seconds(float(seconds.mean()))
 
 
-def in_seconds(seconds: float, missing: str = "N/A") -> str:
-    """Write seconds, or `missing` if they are infinite."""
-    return f"{show(seconds)} s" if np.isfinite(seconds) else missing
+def in_seconds(seconds: float) -> str:
+    """Write seconds, or N/A if they are infinite."""
+    return f"{show(seconds)} s" if np.isfinite(seconds) else "N/A"
 
 
 def listed_means(means: Mapping[str, float], write: Callable[[float], str]) -> str:
     """List samplers with their means, in the order of :data:`LINES`."""
     return ", ".join(f"{LINES[name].label} {write(means[name])}" for name in LINES if name in means)
-
-
-def number_or_na(rounds: float) -> str:
-    """Write rounds or seconds, or N/A if they are infinite."""
-    return show(rounds) if np.isfinite(rounds) else "N/A"
 
 
 def nan_if_infinite(number: float) -> float:

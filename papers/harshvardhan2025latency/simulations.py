@@ -1,7 +1,7 @@
-"""Delays of a population of clients, drawn over some rounds.
+"""Delays of a population of clients on NYCMesh, drawn over some rounds.
 
-Each seed draws a population (shadowing and computation, or link speeds) and its rounds.  On
-official data, the delays that two of the authors published earlier are added.
+Each seed draws a population (shadowing and computation) and its rounds.  On official data, the
+delays that two of the authors published earlier are added.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +13,14 @@ from timeit import repeat, timeit
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256
 from fedsampling.base.records import Positive, Range, Strict, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.clients import mesh
-from fedsampling.clients.delays import DelayModel, Delays
+from fedsampling.clients.delays import Delays
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
 from fedsampling.experiments.simulations.simulation import (
@@ -58,17 +58,10 @@ class DelayDraws(Simulation, name="delays"):
 
     step_seconds: ClassVar[float] = 0.002
 
-    dataset: DelayModel
+    dataset: mesh.Nycmesh
     rounds: Positive = Field(description="rounds drawn of each client")
     detail: bool = Field(True, description="keep every client's numbers, not summaries alone")
     sampler: NoSampler
-
-    @field_validator("dataset")
-    @classmethod
-    def _complete(cls, dataset: DelayModel) -> DelayModel:
-        if missing := dataset.lacking():
-            raise ValueError(f"{missing[0]}: missing; add it")
-        return dataset
 
     def simulate(
         self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
@@ -77,17 +70,14 @@ class DelayDraws(Simulation, name="delays"):
 
         Returns for the run, over clients and rounds: ``share`` above 1000 s, ``slowest`` (largest
         delay of a round, mean over rounds), ``quantile/<level>``.  With `detail`, per client:
-        ``mean`` seconds and on a network the columns of
-        :func:`fedsampling.clients.mesh.client_table`; per draw, round after round:
-        ``round_seconds``; of the network: ``hub_…`` and ``link_…``.  With published delays:
-        ``ks/<file>``, ``reference_share/<file>``, ``reference_quantile/<file>/<level>`` and, with
-        `detail`, ``reference_seconds/<file>``.
+        ``mean`` seconds and the columns of :func:`fedsampling.clients.mesh.client_table`; per draw,
+        round after round: ``round_seconds``; of the network: ``hub_…`` and ``link_…``.  With
+        published delays: ``ks/<file>``, ``reference_share/<file>``,
+        ``reference_quantile/<file>/<level>`` and, with `detail`, ``reference_seconds/<file>``.
         """
         import pandas as pd
 
         model = self.dataset
-        if not isinstance(model, mesh.Nycmesh):
-            return Simulated([_rounds(model.draw(seed), self, seed, {}) for seed in seeds])
         city = model.network(data, where.cache, where.mirror)
         published = Reference({}, {}, False)
         if data == "official":
@@ -192,14 +182,6 @@ class Selection(Simulation, name="selection"):
     )
     draws: Positive = Field(description="instances of a seed")
     sampler: StudyName
-
-    @model_validator(mode="after")
-    def _few_enough(self) -> "Selection":
-        if self.sampler.name == "enumeration" and self.clients > 8:
-            raise ValueError(
-                f"clients: {self.clients} have too many sets to enumerate; give at most 8"
-            )
-        return self
 
     def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
         """Draw instances and study them.

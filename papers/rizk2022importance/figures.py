@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from fedsampling.base.progress import plural
-from fedsampling.evidence.statistics import show_estimate
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
@@ -14,16 +12,15 @@ from fedsampling.report.drawing.style import BLACK, legend_below, panels, printe
 from .measures import (
     BALANCED,
     CELL,
-    ESTIMATED,
     LINES,
     SCHEMES,
     STANDARD,
     TRACKED,
     TRUE,
     drift,
-    error_levels,
     fastest,
     gap,
+    population_in_words,
     steady,
     steady_since,
 )
@@ -69,18 +66,10 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         axes[0].set_ylim(bottom=lowest - 2)
         legend_below(figure, axes, 3)
     summary, standard = summaries["steady"], summaries["steady_standard"]
-    cost = _costs(summaries["standard"]) | _costs(summaries["regression"])
-    costs = "; ".join(
-        f"{line.label} {cost[name]:,.0f}" for name, line in LINES.items() if not line.variant
-    )
     optimal = summary, TRUE, "base"
     standard_gap = gap((standard, STANDARD, "base"), optimal)
     corrected = gap((summary, "fedavg", "base"), optimal)
-    estimated = gap((summary, ESTIMATED, "base"), optimal)
-    tracked, true = (
-        summary.per_seed(name, "msd", since=steady_since(summary)) for name in (TRACKED, TRUE)
-    )
-    median = 10 * np.log10((tracked / true).median())
+    tracked = summary.per_seed(TRACKED, "msd", since=steady_since(summary))
     return Artefact(
         drawn.drop(columns=["case"]),
         figure,
@@ -96,14 +85,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
             "The peaks of the tracked curve are single repetitions: (53) sets the probability of a "
             "sample with a small gradient close to zero, and keeps it there until that sample is "
             "drawn again, at another model and with the weight 1/(N_k p_n). At steady state, one "
-            f"repetition has {tracked.max() / tracked.mean():.0f} times the mean MSD. In the "
-            f"median repetition, tracked probabilities lie {median:.1f} dB above true "
-            "probabilities.",
-            "If σ_{s,k}² in (52) is estimated from the batches, as a server must do, tracked "
-            f"probabilities lie {estimated.value:.1f} dB above true probabilities.",
-            "To first order in μ, the expected iterate obeys the same linear recursion under every "
-            "unbiased sampler: with a quadratic loss, sampling changes only the noise.",
-            f"Gradients computed per iteration, including those needed only for sampling: {costs}.",
+            f"repetition has {tracked.max() / tracked.mean():.0f} times the mean MSD.",
         ),
     )
 
@@ -149,7 +131,7 @@ def fall(summaries: Summaries, paper: Paper) -> Artefact:
     compared = fastest(summaries)
     cells = compared.drop_duplicates(CELL)
     populations = [
-        _population(summaries, experiment, case)
+        population_in_words(experiment, summaries[experiment], case).partition("; draw")[0]
         for experiment, case in zip(cells["experiment"], cells["case"], strict=True)
     ]
     cells = cells.assign(population=populations)
@@ -175,16 +157,6 @@ def fall(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
-def _population(summaries: Summaries, experiment: str, case: str) -> str:
-    """Describe a population by what differs from the chosen population."""
-    if experiment == "regression":
-        return "as chosen"
-    noise = summaries[experiment].setting("dataset.noise", case)
-    if experiment == "few":
-        return f"{plural(noise['few'], 'agent')} {noise['factor']:,.0f} times noisier"
-    return case.replace("-", " ")
-
-
 def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 2: testing error, test loss, balanced error; published and balanced data."""
     summary = summaries["classification"]
@@ -198,7 +170,6 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     curves = curves[curves["at"] > 0]  # w_0 = 0 predicts no label
     curves[["mean", "low", "high"]] *= 100
     best = {(c, metric): 100 * _at_optimum(summary, metric, c) for c in cases for metric in titles}
-    values = {name: paper.reported(f"error_{name}") for name in ("fedavg", "isfedavg")}
     with panels(len(cases), 3, width=9.6, height=3.2 * len(cases)) as (figure, axes):
         for panel, (case, metric) in zip(axes, best, strict=True):
             rows = curves[(curves["case"] == case) & (curves["metric"] == metric)]
@@ -209,52 +180,25 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
             panel.axhline(level, color=BLACK, linestyle=":", linewidth=1.1, label="at $w^o$")
             panel.set(title=titles[metric], xlabel="iteration $i$")
             if metric == "error":
-                for value in values.values():
+                for name in ("fedavg", "isfedavg"):
+                    value = paper.reported(f"error_{name}")
                     printed_level(panel, value, linewidth=0.9, zorder=1)
                 panel.set_ylim(bottom=0)
                 panel.set_ylabel(ROWS.get(case, case))
-            spread = rows.groupby("at")["mean"].agg(np.ptp).max()
-            if spread < 0.02 * np.ptp(panel.get_ylim()):
-                words = "all four curves coincide"
-                panel.annotate(words, (0.5, 0.5), xycoords="axes fraction", ha="center", fontsize=8)
         legend_below(figure, [axes[0]], 3)
-    fedavg, tracked, _ = error_levels(summary)
-    loss = [100 * _level(summary, name, "loss") for name in ("fedavg", TRACKED)]
     return Artefact(
         curves,
         figure,
         alt="Testing error, test loss and balanced error of the four algorithms.",
         notes=(
-            f"Mean testing error over the last fifth: FedAvg {fedavg.value:.2f} %, ISFedAvg "
-            f"(tracked) {tracked.value:.2f} %; the paper reports {values['fedavg']} % and "
-            f"{values['isfedavg']} %. Mean test loss: {loss[0]:.2f} and {loss[1]:.2f} (×100).",
             "On the official test set 9.50 % of the samples are positive, so a classifier that "
             "always answers “negative” has an error of 9.50 %: less than both of the paper's.",
             f"At the minimiser w^o the testing error is {best['base', 'error']:.2f} %, the test "
             f"loss {best['base', 'loss']:.2f} (×100) and the balanced error "
             f"{best['base', 'balanced_error']:.2f} %.",
-            *_balanced_notes(summary),
             "Since B_k = 1, (53) keeps the data probabilities uniform.",
         ),
     )
-
-
-def _balanced_notes(summary: Summary) -> tuple[str, ...]:
-    if BALANCED not in summary.settings["cases"]:
-        return ()
-    fedavg, tracked, gain = error_levels(summary, BALANCED)
-    at_best = 100 * _at_optimum(summary, "error", BALANCED)
-    return (
-        "If positives are repeated until half of the 35,000 training samples are positive, the "
-        f"testing error is {at_best:.2f} % at w^o, {show_estimate(fedavg, '%')} with FedAvg and "
-        f"{show_estimate(tracked, '%')} with ISFedAvg. These are close to the paper's errors; "
-        f"their difference is {show_estimate(gain, 'points')}.",
-    )
-
-
-def _costs(summary: Summary) -> dict[str, float]:
-    means = summary.select(metric="gradients_per_round").groupby("sampler")["value"].mean()
-    return {str(name): float(value) for name, value in means.items()}
 
 
 def _level(summary: Summary, sampler: str, metric: str) -> float:

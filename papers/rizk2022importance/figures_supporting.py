@@ -1,13 +1,12 @@
 """Supporting figures of rizk2022importance: sensitivity, probabilities, inclusion, gradients."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fedsampling.base.progress import plural
 from fedsampling.evidence.statistics import show
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper
@@ -15,7 +14,6 @@ from fedsampling.report.drawing.artefacts import (
     Alternative,
     Artefact,
     Summaries,
-    counted,
     instead,
     tabulate,
     with_margin,
@@ -28,7 +26,6 @@ from fedsampling.report.drawing.style import (
     ORANGE,
     PURPLE,
     VERMILION,
-    as_printed,
     legend_below,
     panels,
     printed_level,
@@ -46,6 +43,7 @@ from .measures import (
     WINDOWS,
     fastest,
     gradient_deviations,
+    population_in_words,
     populations,
 )
 
@@ -85,7 +83,7 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             places = np.arange(len(problems))
             with_interval(right, places, chosen.loc[problems], "gap_db", fmt="o", **look)
         printed_level(left, reported)
-        as_printed(left.text(1, reported - 0.4, f"paper: {reported} dB", va="top", fontsize=8.5))
+        left.text(1, reported - 0.4, f"paper: {reported} dB", va="top", fontsize=8.5)
         left.set(xscale="log", xlabel=r"largest over smallest noise variance $\sigma^2_{v,k}$")
         left.set_ylim(min(0, spread["low"].min()) - 1, reported + 2)
         left.legend(loc="lower right", fontsize=8)
@@ -100,28 +98,22 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         _map(second, noisy, "tracked over true", still)
     ordered = data[data["comparison"] == "FedAvg over true"].sort_values("gap_db")
     largest = ordered.iloc[-1]
+    experiment, case = largest["experiment"], largest["case"]
+    population = population_in_words(experiment, summaries[experiment], case)
     return Artefact(
         data,
         figure,
         alt="The gaps in dB against the spread of the noise variances, for other problems, and as "
         "maps over the number of noisy agents and their factor.",
         notes=(
-            f"The largest gap of FedAvg over the true probabilities is {largest['gap_db']:.1f} dB, "
-            f"{_population(summaries, largest)}. The maps show ranges over four draws of the "
+            f"The largest gap of FedAvg over the true probabilities is {largest['gap_db']:.1f} dB "
+            f"({population}). The maps show ranges over four draws of the "
             "problem: standard FedAvg weighs agents by E_k, so it matters which agents are noisy.",
             "L p_k ≤ 1 limits how far sampling can adapt to a few very noisy agents.",
             f"After {rounds:,} iterations the tracked probabilities are not at steady state; their "
             "gap over true probabilities would shrink further.",
         ),
     )
-
-
-def _population(summaries: Summaries, row: pd.Series) -> str:
-    if row["experiment"] != "few":
-        return f"in the population “{row['case'].replace('-', ' ')}”"
-    noise = summaries["few"].setting("dataset.noise", row["case"])
-    agents = plural(noise["few"], "agent")
-    return f"with {agents} {noise['factor']:,.0f} times as noisy as the others"
 
 
 def _by_noisy_agents(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:
@@ -281,18 +273,15 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     """Judge the claims under the choices most likely to change their verdicts."""
     names = ("c1", "c2", "c3", "c4", "c5")
     judged = {name: getattr(claims, name)(summaries, paper.claims[name], paper) for name in names}
-    return tabulate(judged, _alternatives(judged, summaries, paper))
+    return tabulate(judged, _alternatives(summaries, paper))
 
 
-def _alternatives(
-    judged: Mapping[str, Finding], summaries: Summaries, paper: Paper
-) -> Iterator[Alternative]:
-    """Vary FedAvg's step, iterations, baselines, populations, training samples and margins."""
+def _alternatives(summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
+    """Vary FedAvg's step, iterations, cells of c3, training samples and margins."""
     specs = paper.claims
     early, longer, late = (
         int(summaries[name].setting("rounds")) for name in ("regression", "longer", "steady")
     )
-    yield counted("c1", "all populations that were tried", judged["c1"].readings)
     fedavg, true = ((summaries["steady"], name, "base") for name in ("fedavg", TRUE))
     yield instead(
         "c1",
@@ -311,12 +300,8 @@ def _alternatives(
         "the chosen population alone": cells["experiment"] == "regression",
     }.items():
         yield instead("c3", choice, claims.share_finding(cells.loc[chosen, "part"]))
-    if readings := judged["c4"].readings:
-        yield counted("c4", "the chosen population and others with about the paper's gap", readings)
     alone = {name: runs for name, runs in summaries.items() if name != claims.FEW_STEADY}
     yield _wider("c4", alone, paper, " dB")
-    if not readings:
-        yield _wider("c4", alone, paper, " dB", 2 * WIDER)
     earlier = {**alone, **{name: summaries[before] for name, before in EARLIER.items()}}
     finding = claims.c4(earlier, specs["c4"], paper)
     yield _instead("c4", f"after {early:,} iterations instead of {late:,}", finding)
@@ -330,11 +315,9 @@ def _alternatives(
     yield _wider("c5", summaries, paper, " (percentage points)")
 
 
-def _wider(
-    name: str, summaries: Summaries, paper: Paper, unit: str, factor: float = WIDER
-) -> Alternative:
+def _wider(name: str, summaries: Summaries, paper: Paper, unit: str) -> Alternative:
     """Judge a claim with a wider margin."""
-    margin = factor * paper.claims[name].margin
+    margin = WIDER * paper.claims[name].margin
     return _instead(name, *with_margin(name, margin, summaries, paper, unit))
 
 

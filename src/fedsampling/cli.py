@@ -18,7 +18,6 @@ from click.core import ParameterSource
 
 from fedsampling import __version__, workflow
 from fedsampling.base.errors import WARNING, InputError
-from fedsampling.base.memory import check_address_space
 from fedsampling.base.progress import reporter
 
 if TYPE_CHECKING:
@@ -38,9 +37,7 @@ SECTIONS = {
     "Prepare": ("init", "check", "plan", "doctor"),
     "See results": ("status", "verdicts", "rank", "list", "recheck"),
     "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
-    "Single steps of the pipeline": (
-        *("run", "tune", "summarise", "render", "judge", "draw", "report"),
-    ),
+    "Single steps of the pipeline": (*("run", "tune", "render", "draw", "report"),),
     "Maintain the project": ("publish", "findings", "schemes", "schema"),
 }
 
@@ -51,7 +48,6 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit with 130 when interrupted, and silently when a pipe closes."""
         try:
-            check_address_space()
             return super().invoke(ctx)
         except InputError as error:
             for line in error.lines:
@@ -162,7 +158,7 @@ def check(project: "Project") -> Output:
 
 @command()
 def plan(project: "Project") -> Output:
-    """Estimate the work: jobs, runs, CPU time, downloads and disk space.
+    """Estimate the work: jobs, runs, CPU time and downloads.
 
     Jobs on a cluster then request the estimated time and memory.
     """
@@ -222,25 +218,10 @@ def run(project: "Project", job: tuple[str, ...]) -> Output:
 
 @command(writes=True)
 @argument("paper")
-@argument("experiment")
-def summarise(project: "Project", paper: str, experiment: str) -> Output:
-    """Summarise the runs of a PAPER's EXPERIMENT in one table."""
-    return workflow.drawing.summarise(paper, experiment, project)
-
-
-@command(writes=True)
-@argument("paper")
 @argument("artefact")
 def render(project: "Project", paper: str, artefact: str) -> Output:
     """Draw a PAPER's ARTEFACT from its summaries; figures also as PDF."""
     return workflow.drawing.render(paper, artefact, project)
-
-
-@command(writes=True)
-@argument("paper")
-def judge(project: "Project", paper: str) -> Output:
-    """Judge a PAPER's claims from its summaries."""
-    return workflow.drawing.judge(paper, project)
 
 
 @command(writes=True)
@@ -292,15 +273,12 @@ def verdicts(project: "Project") -> None:
 
 
 @command(latest=True)
-@option("--remove-other-versions", is_flag=True, help="First remove other versions' runs.")
-def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
+def status(project: "Project") -> Output:
     """Show finished, running and remaining runs, the time left, and failures.
 
     Without --config, this is the status of the last Snakemake call.
     """
-    if remove_other_versions:
-        yield workflow.status.remove_other_versions(project)
-    yield from workflow.status.status(project)
+    return workflow.status.status(project)
 
 
 @main.command()
@@ -313,18 +291,13 @@ def schemes() -> None:
 
 @command()
 @option("--by", default="rounds", help="Cost: rounds, bits or seconds.")
-@option(
-    "--needs",
-    type=names,
-    help="Only samplers that need at most this information: delays,losses; nothing.",
-)
 @option("--delays-known", "delays", is_flag=True, help="Advice: the server knows delays.")
 @option("--losses-known", "losses", is_flag=True, help="Advice: the server may request losses.")
 @option("--updates-known", "updates", is_flag=True, help="Advice: the server sees each update.")
 @option("--away", is_flag=True, help="Advice: clients come and go.")
 @option("--unequal", is_flag=True, help="Advice: one client has 3/n of the samples or more.")
 @option("--skewed", is_flag=True, help="Advice: each client has only some of the labels.")
-def rank(project: "Project", by: str, needs: list[str] | None, **answers: bool) -> Output:
+def rank(project: "Project", by: str, **answers: bool) -> Output:
     """Rank all samplers by cost, with the information that each of them needs.
 
     The flags marked "Advice" describe your situation. With any of them, only the advice is printed.
@@ -335,8 +308,8 @@ def rank(project: "Project", by: str, needs: list[str] | None, **answers: bool) 
     from fedsampling.report.which_sampler.comparison import read, read_comparisons
 
     folder = project.results / "artefacts" / CROSS_MATRIX
-    if needs or not any(answers.values()):
-        return comparison_lines(read(folder, by), needs or None)
+    if not any(answers.values()):
+        return comparison_lines(read(folder, by))
     known = frozenset(name for name in ("delays", "losses", "updates") if answers[name])
     away, unequal, skewed = (answers[name] for name in ("away", "unequal", "skewed"))
     read(folder, by)  # an error if the artefacts are missing

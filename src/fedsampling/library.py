@@ -10,10 +10,8 @@ the papers' experiments, and gives the same numbers::
 """
 
 import inspect
-import logging
 import os
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +32,6 @@ from fedsampling.base.records import Strict, check
 from fedsampling.base.stopping import Stop, Stopped, watching
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.user_arrays import sha256_of
 from fedsampling.experiments.config import MIRROR_VARIABLE, Config
 from fedsampling.experiments.simulations.network import Training
@@ -65,8 +62,6 @@ CACHE = Path("results/data")  # as the pipeline's
 CHECKPOINT_SECONDS = 60.0  # between two checkpoints
 GRACE_SECONDS = 60.0  # seconds before a scheduler's time limit at which a training stops
 
-logger = logging.getLogger("fedsampling")
-
 
 def load(
     name: Choice,
@@ -89,7 +84,7 @@ def load(
     data : {"official", "embedded"}
         The published files, which are downloaded and verified, or a small generated stand-in.
     mirror : str or Path, optional
-        Folder or URL with the official files; by default the variable ``FEDSAMPLING_MIRROR``.
+        Folder with the official files; by default the variable ``FEDSAMPLING_MIRROR``.
     seed : int
         Seed of a random partition, or of generated data.
     cache : str or Path
@@ -119,8 +114,10 @@ def load(
     record = record_input(name, "name")
     record = record.model_dump() if isinstance(record, Strict) else record
     settings = {**record, **settings}
-    if "partition" not in settings:
-        _check_needs_no_partition(settings.get("name"))
+    chosen = Dataset.members().get(str(settings.get("name")))
+    field = chosen.model_fields.get("partition") if chosen else None
+    if field and field.is_required() and "partition" not in settings:
+        raise InputError("partition: missing; choose one of `fedsampling list partitions`")
     dataset = check(Dataset, settings, "dataset.")
     checked = check(Numbers, {"seed": plain_numbers(seed)}, "").seed
     mirror = str(mirror) if mirror else os.environ.get(MIRROR_VARIABLE) or None
@@ -181,7 +178,7 @@ def train(
         Called after each round with the history so far; returning True stops the training.
     progress : bool, optional
         Whether a line on stderr shows the finished rounds and the time left; by default, in
-        terminals and notebooks.  The logger ``fedsampling`` reports start and end (level INFO).
+        terminals and notebooks.
     device : {"auto", "cpu", "cuda"}
     threads : int, optional
         PyTorch's threads during training; by default, the variable ``OMP_NUM_THREADS``, or 1.
@@ -225,7 +222,7 @@ def train(
     >>> history[history["metric"] == "accuracy"]["at"].tolist()
     [0, 1, 2]
     """
-    from fedsampling.evidence.histories import NAMES, ClientNames
+    from fedsampling.evidence.histories import NAMES
     from fedsampling.runs.execute import device as available_device
 
     check_data(data)
@@ -249,9 +246,6 @@ def train(
         np.errstate(over="ignore", invalid="ignore"),
     ):
         network = own_network_of(model, checked, data, loss)
-        began, work = time.perf_counter(), f"{named} on {data.name}"
-        seed_list = ", ".join(map(str, numbers.seeds))
-        logger.info("%s: %d rounds, seeds %s", work, checked.rounds, seed_list)
         with rewritten_line(named, checked.rounds, progress) as tell:
             options = (tell, network, dict(metrics or {}), watch)
 
@@ -263,11 +257,10 @@ def train(
             tables = _resumable(
                 checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
-        logger.info("%s: finished in %.1f s", work, time.perf_counter() - began)
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
     history = _history(tables, numbers.seeds)
     if data.names is not None and checked.evaluation.by_client:
-        history.attrs[NAMES] = ClientNames(data.names)
+        history.attrs[NAMES] = tuple(data.names)
     return history
 
 
@@ -280,17 +273,6 @@ def checked_settings(
     missing = [key for key in ("batch", "step", "rounds") if settings.get(key) is None]
     settings = {key: value for key, value in settings.items() if key not in missing}
     return training_settings(model, scheme, settings, inspect.signature(train).parameters)
-
-
-def _check_needs_no_partition(name: object) -> None:
-    """Raise an error that lists the partitions if a dataset requires one."""
-    dataset = Dataset.members().get(str(name))
-    field = dataset.model_fields.get("partition") if dataset else None
-    if field is not None and field.is_required():
-        family: type[Partition] = field.annotation  # type: ignore[assignment]
-        members = Partition.members().items()
-        names = sorted(partition for partition, member in members if issubclass(member, family))
-        raise InputError(f"partition: missing; {name} needs one of {', '.join(names)}")
 
 
 def datasets() -> "pd.DataFrame":

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsampling.base.errors import InputError, gathering, naming, nearest
+from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.lazy import pd
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
@@ -257,17 +257,11 @@ def _check_all(
     trials: Sequence[dict[str, Any]] = ({},),
 ) -> None:
     """Check the settings of all samplers and trials before the first one trains."""
-    labels: dict[str, dict[str, None]] = {}  # by problem; the inner dict is an ordered set
     for (label, sampler), trial in product(labelled.items(), trials):
         settings = {key: value for key, value in (training | trial).items() if key not in OTHERS}
-        lines: list[str] = []
         if "model" in settings:  # `train` reports a missing model
-            with gathering(lines):
+            with naming(label):
                 checked_settings(data, sampler, **settings)
-        for line in lines:
-            labels.setdefault(line, {})[label] = None
-    if labels:
-        raise InputError(*(f"{', '.join(of)}: {line}" for line, of in labels.items()))
 
 
 def _labelled(samplers: Any) -> dict[str, Any]:

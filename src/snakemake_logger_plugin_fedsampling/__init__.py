@@ -9,7 +9,6 @@ import shutil
 import sys
 import threading
 import time
-from collections import Counter, defaultdict
 from dataclasses import dataclass
 from logging import ERROR, LogRecord
 from pathlib import Path
@@ -100,40 +99,25 @@ class LogHandler(LogHandlerBase):
 
 
 class Progress:
-    """Steps done and the estimated time left of a workflow.
-
-    A job is expected to take the mean time of the finished jobs of its rule, or of all finished
-    jobs if its rule has none.  Rules count as the same if their names begin with the same word,
-    ``simulate`` or ``draw``.
-    """
+    """Steps done and the estimated time left: every step is expected to take the same time."""
 
     def __init__(self) -> None:
         self.begin = time.monotonic()
         self.total = self.done = 0
-        self.left: Counter[str] = Counter()
-        self.at: dict[Any, tuple[str, str, float]] = {}  # job: rule, message, when it started
-        self.took: dict[str, list[float]] = defaultdict(list)
-        self.most = 1  # largest number of jobs that ran at the same time
+        self.messages: dict[Any, str] = {}  # of the running jobs
 
     def planned(self, stats: dict[str, int]) -> None:
-        """Store the number of jobs of each rule."""
-        counts = {rule: n for rule, n in stats.items() if rule != "total"}
-        self.total = sum(counts.values())
-        for rule, n in counts.items():
-            self.left[rule.partition("_")[0]] += n
+        """Store the number of jobs."""
+        self.total = sum(n for rule, n in stats.items() if rule != "total")
 
     def started(self, job: Any, rule: str, message: str | None) -> None:
         """Record the start of a job."""
-        self.at[job] = rule.partition("_")[0], message or rule, time.monotonic()
-        self.most = max(self.most, len(self.at))
+        self.messages[job] = message or rule
 
     def finished(self, job: Any) -> None:
         """Record the success of a job."""
         self.done += 1
-        if job in self.at:
-            rule, _, since = self.at.pop(job)
-            self.left[rule] -= 1
-            self.took[rule].append(time.monotonic() - since)
+        self.messages.pop(job, None)
 
     def sentence(self) -> str:
         """Describe the number of steps done and the time elapsed."""
@@ -141,22 +125,11 @@ class Progress:
 
     def running(self) -> str:
         """Describe the time left and the first running job."""
-        left = self.seconds_left()
-        togo = "time left unknown" if left is None else f"about {_clock(left)} left"
-        return "; ".join([togo, *(message for _, message, _ in list(self.at.values())[:1])])
-
-    def seconds_left(self) -> float | None:
-        """Return the estimated seconds left; None before the first job has finished."""
-        every = [seconds for took in self.took.values() for seconds in took]
-        if not every:
-            return None
-        mean = sum(every) / len(every)
-        expected = {rule: sum(took) / len(took) for rule, took in self.took.items()}
-        work = sum(n * expected.get(rule, mean) for rule, n in self.left.items())
-        now = time.monotonic()
-        for rule, _, since in list(self.at.values()):
-            work -= min(now - since, expected.get(rule, mean))
-        return max(work, 0.0) / self.most
+        left = "time left unknown"
+        if self.done:
+            elapsed = time.monotonic() - self.begin
+            left = f"about {_clock(elapsed * (self.total - self.done) / self.done)} left"
+        return "; ".join([left, *list(self.messages.values())[:1]])
 
 
 def _clock(seconds: float) -> str:

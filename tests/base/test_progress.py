@@ -1,8 +1,8 @@
-"""Tables, durations, sizes and counted nouns as text."""
+"""Tables, durations and sizes as text."""
 
 import pytest
 
-from fedsampling.base.progress import align, format_bytes, format_duration, plural
+from fedsampling.base.progress import align, format_bytes, format_duration
 
 
 def test_cells_are_aligned_to_the_left_and_numbers_to_the_right():
@@ -32,7 +32,3 @@ def test_durations_have_two_or_three_digits(seconds, text):
 )
 def test_sizes_have_a_unit(count, text):
     assert format_bytes(count) == text
-
-
-def test_counted_nouns_are_singular_for_one_only():
-    assert [plural(count, "seed") for count in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]

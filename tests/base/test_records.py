@@ -77,13 +77,6 @@ def test_an_error_is_one_line_with_key_value_and_fix(settings, line):
     assert [text[: len(line) + 6] for text in caught.value.lines] == [f"file: {line}"]
 
 
-def test_all_errors_come_at_once():
-    with pytest.raises(InputError) as caught:
-        check(Drawing, {"colour": "blue", "lines": 0, "shape": {"name": "x"}, "q": 1}, "")
-    keys = [line.partition(":")[0] for line in caught.value.lines]
-    assert keys == ["colour", "lines", "shape.name", "q"]
-
-
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=80),

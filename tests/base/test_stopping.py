@@ -113,10 +113,6 @@ def test_a_simulation_without_checkpoints_continues_after_sigusr1():
         assert stop()  # known, should it ask later
 
 
-def test_without_slurm_the_exit_status_requests_another_run():
-    assert requeue() == EXIT_UNFINISHED
-
-
 @pytest.mark.parametrize("refused", [False, True])
 def test_slurm_requeues_the_job_and_ends_it_or_refuses_at_once(client, monkeypatch, refused):
     log = client("scontrol", "", status=int(refused))

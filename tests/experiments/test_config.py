@@ -1,6 +1,7 @@
 """The configuration: defaults, errors, and the origin of the mirror."""
 
 import math
+import os
 
 import pytest
 
@@ -19,6 +20,7 @@ def _no_mirror(monkeypatch):
         ({"papers": []}, "papers: no papers; name at least one, or write null for all"),
         ({"reuse": ["nowhere"]}, "reuse: 'nowhere' is not a folder"),
         ({"mirror": "nowhere"}, "mirror: 'nowhere' is not a folder"),
+        ({"mirror": "http://example.org"}, "mirror: 'http://example.org' is not a folder; must"),
         ({"mirror": "y" * 300}, f"mirror: '{'y' * 27}...{'y' * 28}' is too long"),
         ({"schemes": ["a\0.py"]}, r"schemes.0: 'a\x00.py' is invalid; must be without NUL"),
         ({"store": "/dev/null/x/y"}, "store: '/dev/null' is a file; must be a folder"),
@@ -35,10 +37,13 @@ def test_an_error_is_one_line_that_begins_with_the_key(settings, line):
     assert [text[: len(line)] for text in caught.value.lines] == [line]
 
 
-def test_the_environment_sets_the_mirror_unless_the_file_does(monkeypatch):
-    monkeypatch.setenv(config.MIRROR_VARIABLE, "http://from/variable")
-    assert config.parse({}).mirror == "http://from/variable"
-    assert config.parse({"mirror": "http://from/file"}).mirror == "http://from/file"
+def test_the_environment_sets_the_mirror_unless_the_file_does(monkeypatch, tmp_path):
+    by_variable, by_file = (str(tmp_path / name) for name in ("variable", "file"))
+    os.mkdir(by_variable)
+    os.mkdir(by_file)
+    monkeypatch.setenv(config.MIRROR_VARIABLE, by_variable)
+    assert config.parse({}).mirror == by_variable
+    assert config.parse({"mirror": by_file}).mirror == by_file
     monkeypatch.setenv(config.MIRROR_VARIABLE, "")
     assert config.parse({}).mirror is None
     monkeypatch.setenv(config.MIRROR_VARIABLE, "y" * 300)

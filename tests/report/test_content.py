@@ -5,7 +5,6 @@ from fake_results import change
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record
-from fedsampling.evidence.verdicts import Claim
 from fedsampling.report import content
 
 
@@ -72,17 +71,3 @@ def test_damaged_results_are_rejected_with_a_line_for_each_error(results, damage
     assert len(raised.value.lines) == len(messages)
     for line, message in zip(raised.value.lines, messages, strict=True):
         assert re.search(message, line)
-
-
-def test_the_clearest_claim_is_empirical_of_the_best_grade_and_decided():
-    def claim(name, verdict, grade="paper's size", kind="empirical"):
-        return Claim(name, "", "", "", "", "", verdict, "", "", grade=grade, kind=kind)
-
-    check = claim("check", "reproduced", kind="code check")
-    small, moved = claim("small", "supports", "preliminary"), claim("m", "reproduced", "transfer")
-    undecided, absent = claim("open", "inconclusive"), claim("absent", "not run", "not run")
-    decided = claim("decided", "contradicted")
-    order = [absent, check, small, moved, undecided, decided]
-    for last in range(len(order), 1, -1):
-        assert content.clearest(order[:last]) == order[last - 1]
-    assert content.clearest([absent]) is None

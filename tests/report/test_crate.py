@@ -77,10 +77,6 @@ def test_main_entity_is_the_snakemake_workflow(crate):
     language = crate[workflow["programmingLanguage"]["@id"]]
     assert (language["@type"], language["name"]) == ("ComputerLanguage", "Snakemake")
     assert language["version"] == "9.27.1"
-    slots = workflow["input"] if isinstance(workflow["input"], list) else [workflow["input"]]
-    for slot in slots:
-        assert crate[slot["@id"]]["@type"] == "FormalParameter"
-        assert crate[slot["@id"]]["additionalType"] == "Text"
 
 
 def test_run_links_what_it_read_to_what_it_made(crate):
@@ -91,9 +87,8 @@ def test_run_links_what_it_read_to_what_it_made(crate):
     assert run["endTime"] == "2026-11-21T02:10:00+00:00"
     inputs = {_["@id"] for _ in run["object"]}
     assert {"workflow/config.yaml", "first2022paper/paper.yaml", f"#input-{'12' * 32}"} <= inputs
-    assert {"#scale-quick", "#scale-paper", "#data-embedded", "#data-official"} <= inputs
     outputs = {_["@id"] for _ in run["result"]}
-    assert {"index.html", "first2022paper/figure1/figure1.svg", "claims.csv"} <= outputs
+    assert {"index.html", "first2022paper/figure1/figure1.svg", "verdicts.json"} <= outputs
     assert not inputs & outputs
 
 

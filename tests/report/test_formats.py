@@ -2,16 +2,13 @@
 
 import pytest
 
-from fedsampling.evidence.verdicts import Claim, Interval, Reading
+from fedsampling.evidence.verdicts import Claim, Interval
 from fedsampling.experiments.papers import Reported
 from fedsampling.report.formats import (
     axes,
     printed_numbers,
-    rounding,
-    settings_plots,
     typeset,
     typeset_html,
-    with_labelled_cells,
 )
 
 
@@ -37,30 +34,6 @@ def test_scripts_of_symbols_are_set_but_words_and_code_stay(text, html):
 def test_tags_of_a_table_are_left_alone():
     html = '<td class="p_i" style="a_b">p_i &lt; 1</td>'
     assert typeset_html(html) == '<td class="p_i" style="a_b">p<sub>i</sub> &lt; 1</td>'
-
-
-def test_cells_of_a_table_name_their_columns_for_narrow_screens():
-    table = (
-        '<table><thead><tr><th>a</th><th><em>b</em> "c"</th></tr></thead><tbody>{}</tbody></table>'
-    )
-    result = with_labelled_cells(table.format("<tr><td>1</td><td>2</td></tr>") + table.format(""))
-    assert '<td data-label="a">1</td><td data-label="b &quot;c&quot;">2</td>' in result
-    assert result.count('<table class="cards">') == 2
-    assert result.count('<th scope="col">') == 4
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "half"),
-    [
-        ("23.1", "dB", "± 0.05"),
-        ("1.22e-2", "", "± 5e-05"),
-        ("85", "%", "± 0.5"),
-        ("100", "", ""),  # a count is exact
-        ("2^9·10^8", "bits", ""),
-    ],
-)
-def test_rounding_is_half_a_unit_of_the_last_digit(value, unit, half):
-    assert rounding(value, unit) == half
 
 
 def test_numbers_of_an_artefact_come_with_ours_where_a_claim_compares_them():
@@ -122,19 +95,3 @@ def test_ratios_over_more_than_a_decade_are_logarithmic():
     assert axis.ticks == ((pytest.approx(bar.low), "1"), (50.0, "10"), (bar.high, "100"))
     (axis,) = axes([Interval("without width", "times", 1.0, 1.0, 1.0)])
     assert axis.bars[0].value == 50.0
-
-
-def test_settings_that_the_paper_leaves_open_are_dots_stacked_where_they_coincide():
-    def reading(setting, value, verdict="reproduced"):
-        interval = Interval("gap", "dB", value, value - 1, value + 1, 22.0, 24.0, 23.0)
-        return Reading(setting, verdict, f"{value} dB", (interval,))
-
-    readings = (reading("a", 23.0), reading("b", 23.0), reading("c", 8.0, "contradicted"))
-    claim = Claim("c1", "", "", "", "8.0 dB", "", "inconclusive", "", "", readings=readings)
-    (plot,) = settings_plots(claim)
-    a, b, c = plot.dots
-    assert (a.x, a.y - b.y) == (b.x, 11)
-    assert c.x < plot.axis.holds[0] < a.x
-    assert [dot.verdict for dot in plot.dots] == ["reproduced", "reproduced", "contradicted"]
-    assert [dot.is_main for dot in plot.dots] == [False, False, True]
-    assert settings_plots(Claim("c2", "", "", "", "", "", "reproduced", "", "")) == ()

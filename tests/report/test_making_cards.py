@@ -35,9 +35,6 @@ def test_card_of_the_stand_in_says_so_names_the_source_and_counts(embedded):
     assert "LIBSVM" in origin.page or "libsvm" in origin.page
     (partition,) = embedded.partitions
     assert partition.statistics["clients"] == 100
-    assert set(partition.labels) == {"-1", "1"}
-    assert sum(partition.labels.values()) == partition.statistics["samples"]
-    assert sum(partition.labels_test.values()) == partition.statistics["test samples"]
 
 
 def test_without_the_official_files_the_card_is_of_the_stand_in(tmp_path, embedded):
@@ -53,8 +50,8 @@ def test_official_card_has_the_published_counts(mirror, tmp_path):
     result = build("ijcnn1", "official", tmp_path, mirror, [USE])
     assert (result.data, result.badges) == ("official", ())
     (partition,) = result.partitions
-    assert sum(partition.labels.values()) == 35_000
-    assert sum(partition.labels_test.values()) == 91_701
+    assert partition.statistics["samples"] == 35_000
+    assert partition.statistics["test samples"] == 91_701
     assert sorted(result.inputs) == ["ijcnn1.t", "ijcnn1.tr"]
 
 
@@ -82,14 +79,13 @@ def test_generated_data_needs_no_files_and_bears_no_badge():
         ("rizk2022importance/one: base", "rizk2022importance/two: base"),
         ("rizk2022importance/three: base",),
     ]
-    assert result.partitions[0].labels == {}
 
 
 def test_dataset_with_the_name_of_a_delay_model_is_described_as_data():
     use = replace(USE, settings={"alpha": 1.0, "beta": 1.0, "clients": 5}, files=())
     (partition,) = build("synthetic", "official", Path("none"), None, [use]).partitions
     assert partition.statistics["clients"] == 5
-    assert partition.labels
+    assert partition.statistics["classes"]
 
 
 @pytest.mark.parametrize(
@@ -100,16 +96,6 @@ def test_dataset_that_no_experiment_uses_still_names_its_files(name, files):
     assert {origin.dataset for origin in result.origins} == {files}
     assert all(origin.licence and origin.citation for origin in result.origins)
     assert (result.partitions, result.badges, result.notes) == ((), (), ())
-
-
-def test_labels_of_a_sequences_steps_are_described_but_not_listed():
-    use = replace(
-        USE, settings={"min_samples": 8, "importance": "samples"}, files=("tff_shakespeare",)
-    )
-    (partition,) = build("tff_shakespeare", "embedded", Path("none"), None, [use]).partitions
-    assert partition.statistics["classes"] == 86
-    assert partition.statistics["sample shape"] == "5"
-    assert partition.labels == {}
 
 
 def test_unknown_dataset_is_named():
@@ -141,5 +127,5 @@ def test_listing_says_where_files_lie_without_reading_them(tmp_path):
     assert local["mnist", ""] == ""
     listed = listing(origins)
     assert "ijcnn1\n  provides: 35,000 training samples" in listed
-    assert "cookup (files)" in listed
+    assert "uci_har (archive)" in listed
     assert "unknown size" in listed

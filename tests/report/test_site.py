@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from fake_results import redraw
 
@@ -42,28 +40,6 @@ def test_failed_build_leaves_the_earlier_report_as_it_was(results):
         results.build()
     assert _content(report) == before
     assert {path.name for path in report.parent.iterdir()} == {"artefacts", "claims", "report"}
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_a_build_that_ends_between_its_two_renames_leaves_the_earlier_report(
-    results, monkeypatch, error
-):
-    report = results.build()
-    before, rename = _content(report), Path.rename
-
-    def stop(path, target):
-        if path.name.endswith(".building"):
-            raise error
-        return rename(path, target)
-
-    monkeypatch.setattr(Path, "rename", stop)
-    with pytest.raises((InputError, KeyboardInterrupt)):
-        results.build()
-    assert _content(report) == before
-    rename(report, report.with_name(".report.before"))  # as after SIGKILL
-    with pytest.raises((InputError, KeyboardInterrupt)):
-        results.build()
-    assert _content(report) == before
 
 
 def test_an_unsuitable_folder_is_rejected_and_never_replaced(results):

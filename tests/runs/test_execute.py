@@ -144,12 +144,3 @@ def test_runs_of_a_shared_store_are_reused_whatever_their_code(tmp_path, monkeyp
     assert execute(tmp_path / "ours", [0], reuse=tmp_path / "theirs" / "store") == first
     assert not (tmp_path / "ours" / "store").exists()
     assert stored(tmp_path / "theirs") == before
-
-
-def test_progress_reaches_the_total(tmp_path):
-    calls = []
-    planned, config = job([0])
-    runs.execute([planned], config, tmp_path, lambda *args: calls.append(args))
-    assert all(name.endswith("intro/fixed/block-0") for name, _, _ in calls)
-    assert calls[-1][1:] == (1, 1)
-    assert all(finished <= total for _, finished, total in calls)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsampling.samplers.divfl import DivFL, distances, lazy_greedy, stochastic_greedy
+from fedsampling.samplers.divfl import DivFL, distances, lazy_greedy
 from fedsampling.samplers.scheme import Setup
 
 from .rounds import play
@@ -12,11 +12,6 @@ from .rounds import play
 def gradients(n, seed=0, d=4):
     rng = np.random.default_rng(seed)
     return (rng.standard_normal((n, d)) * rng.uniform(0.2, 3, (n, 1))).astype(np.float32)
-
-
-def uncovered(D, subset):
-    """What DivFL minimises: Σ_i min_{j∈S} ‖g_i − g_j‖."""
-    return D[subset].min(axis=0).sum()
 
 
 def gains(D, chosen):
@@ -40,22 +35,6 @@ def test_lazy_greedy_adds_the_client_with_the_largest_gain(seed):
     for step in range(7):
         gain = gains(D, chosen[:step])
         assert gain[chosen[step]] == pytest.approx(gain.max())
-
-
-def test_stochastic_greedy_selects_the_best_of_its_subset():
-    D = distances(gradients(6))
-    everyone = stochastic_greedy(D, 6, np.random.default_rng(0).random((6, 6)))
-    for step in range(6):
-        gain = gains(D, everyone[:step])
-        assert gain[everyone[step]] == pytest.approx(gain.max())
-    large = distances(gradients(60))
-    values = []
-    for seed in range(20):
-        chosen = stochastic_greedy(large, 5, np.random.default_rng(seed).random((5, 60)))
-        assert len(set(chosen)) == 5
-        values.append(uncovered(large, chosen))
-    assert min(values) >= uncovered(large, lazy_greedy(large, 5)) * 0.9
-    assert len(set(values)) > 1
 
 
 def test_equal_gradients_give_different_clients():

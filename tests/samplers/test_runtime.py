@@ -119,3 +119,33 @@ def test_luo_remembers_the_largest_norm_and_approx_opt_the_last(scheme, odds):
         slots, omega = play(ready, setup, t, observed)
     share = np.array(odds)[slots.client] / sum(odds)
     assert 1 / 3 / omega == pytest.approx(share, rel=1e-3)
+
+
+QUICK = {"solver": "trust-constr", "solver_iterations": 2}
+
+
+@pytest.mark.parametrize("size", [8, 15])
+def test_with_all_clients_as_candidates_approx_opt_is_the_exact_one(size):
+    delays, p = clients(8, False)[0], np.arange(3, 11) / 52
+    setup = Setup(np.arange(3, 11), p, 3, delays=delays)
+    gradients = np.random.default_rng(0).standard_normal((3, 8, 2))
+    observed = {"delays": delays, "gradients": gradients}
+    samplers = ApproxOpt(m=4, **QUICK), ApproxOpt(m=4, candidates=size, **QUICK)
+    played = [play(sampler.prepared(setup), setup, observed=observed) for sampler in samplers]
+    (all_slots, all_omega), (slots, omega) = played
+    np.testing.assert_array_equal(slots.client, all_slots.client)
+    np.testing.assert_array_equal(omega, all_omega)
+
+
+def test_approx_opt_with_candidates_is_unbiased():
+    runs, n = 250, 8
+    setup = Setup(np.arange(3, 3 + n), np.arange(3, 3 + n) / 52, runs, delays=np.arange(1.0, 1 + n))
+    gradients = np.broadcast_to(np.linspace(3, 1, n)[:, None], (runs, n, 1))
+    observed = {"delays": setup.delays, "gradients": gradients}
+    slots, weights = play(
+        ApproxOpt(m=4, candidates=4, **QUICK).prepared(setup), setup, observed=observed
+    )
+    omega = np.zeros((runs, n))
+    np.add.at(omega, (slots.run, slots.client), weights)
+    error = omega.std(axis=0) / np.sqrt(runs)
+    assert (abs(omega.mean(axis=0) - setup.p) < 4.5 * error).all()

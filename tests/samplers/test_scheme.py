@@ -5,12 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.interface.in_settings import expand_star, load_file
-from fedsampling.samplers.interface.slots import smallest
 from fedsampling.samplers.scheme import Scheme, Slots, distinct, invert, scheme
 from fedsampling.workflow.plan import plan
 
@@ -57,16 +54,6 @@ def test_invert_never_returns_a_client_with_probability_zero():
     tenths = np.array([0.0, *[0.1] * 10, 0.0])  # sums to 1 − 1.1e-16
     u = np.array([0.0, np.nextafter(1, 0)])
     np.testing.assert_array_equal(invert(tenths, u), [1, 10])
-
-
-keys = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, np.inf, np.nan]) | st.floats(), max_size=40)
-
-
-@given(keys, st.integers(0, 45))
-def test_the_smallest_keys_agree_with_a_stable_sort(values, count):
-    values = np.array(values, np.float64)
-    expected = np.argsort(values, kind="stable")[:count]
-    assert smallest(values, count).tolist() == expected.tolist()
 
 
 def test_too_many_clients_and_missing_information_are_rejected():

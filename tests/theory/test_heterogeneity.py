@@ -51,10 +51,9 @@ def test_agrees_across_tiles_with_many_samples_and_where_a_is_singular(shape):
     np.testing.assert_allclose(pairwise(features), dense(features), rtol=3e-7, atol=1e-9)
 
 
-def test_threads_rotation_and_unit_do_not_matter():
+def test_rotation_and_unit_do_not_matter():
     features = drawn(22, 6, 30)
     B = pairwise(features)
-    np.testing.assert_array_equal(pairwise(features, threads=2), B)
     Q = np.linalg.qr(np.random.default_rng(1).standard_normal((30, 30)))[0]
     np.testing.assert_allclose(pairwise(1e-20 * features @ Q), B, rtol=1e-6)
 

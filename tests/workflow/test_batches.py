@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -118,11 +117,6 @@ def deaf(stop):
     time.sleep(2)
 
 
-def signalled_asleep(stop):
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(30)
-
-
 def signalled_at_the_end(stop):
     assert not stop()
     os.kill(os.getpid(), signal.SIGTERM)
@@ -160,13 +154,6 @@ def batch(tmp_path, monkeypatch):
         return status, finished
 
     return run
-
-
-def test_a_signal_ends_a_job_that_never_asks_at_once(batch):
-    clock = time.monotonic()
-    ended = 128 + signal.SIGTERM, ["0-asking"]
-    assert batch(asking, signalled_asleep, nothing) == ended
-    assert time.monotonic() - clock < 20
 
 
 def test_no_job_begins_after_a_signal(batch, capfd):
@@ -241,16 +228,6 @@ def test_a_job_sees_one_gpu_and_afterwards_its_process_sees_all_again(batch, gpu
         assert batch(work)[0] == 0
         assert os.environ[VISIBLE] == "2,3"
     assert seen == ["2", "2"]
-
-
-def test_a_job_that_waits_says_so_once(gpus, monkeypatch):
-    monkeypatch.setenv(VISIBLE, "0")
-    monkeypatch.setattr(running, "POLL_SECONDS", 0.01)
-    calls, first = [], assigned(True, print)
-    first.__enter__()
-    threading.Timer(0.2, lambda: first.__exit__(None, None, None)).start()
-    with assigned(True, lambda: calls.append(None)):
-        assert len(calls) == 1
 
 
 @pytest.mark.parametrize(("uses_gpu", "slurm"), [(False, ""), (True, "7")])

@@ -1,7 +1,6 @@
 """`fedsampling compare`: a user's sampler in the cross matrix, with its ranks in the terminal."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -98,15 +97,6 @@ def test_the_default_scale_is_the_one_with_finished_runs_of_the_other_samplers(
     assert comparing.usual_scale(sets, problem) == scale
 
 
-def test_only_downloads_that_a_job_needs_are_announced():
-    read = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "vowel"}})])
-    job_to_skip = SimpleNamespace(runs=[SimpleNamespace(settings={"dataset": {"name": "dna"}})])
-    plan = SimpleNamespace(jobs={"read": read, "done": job_to_skip}, due={"read"})
-    unread = comparing.unread_files(plan)
-    assert "r_packages/Vowel.rda" not in unread
-    assert {"r_packages/DNA.rda", "r_packages/Satellite.rda"} <= unread
-
-
 def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     checked = []
     monkeypatch.setattr(comparing, "check_sampler", checked.append)
@@ -173,15 +163,6 @@ def test_a_sampler_that_fails_its_check_is_not_run(file, tmp_path):
     assert result.exit_code == 2
     assert "correct the weights, or set unbiased = False" in result.stderr
     assert not (tmp_path / "results" / "runs").exists()
-
-
-def test_an_error_in_a_later_round_names_the_line_of_the_users_file(file, shared):
-    late = "if view.round == 5 and len(view.p) not in (12, 60): raise ValueError('too late')"
-    file.write_text(SCHEME.replace("        return Slots", f"        {late}\n        return Slots"))
-    result = compare(file, shared, *FEW)
-    line = "sampler mine_compared, round 5: mine.py:15, in select: ValueError: too late"
-    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"fedsampling: {line}")
-    assert "Traceback" not in result.stderr
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import random
 from pathlib import Path
 
 import pytest
-from pandas import DataFrame, concat
+from pandas import DataFrame
 
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import parse
-from fedsampling.report.drawing.curves import MAX_PANELS, plain
+from fedsampling.report.drawing.curves import undrawn
 from fedsampling.workflow import drawing, reporting
 from fedsampling.workflow.checking import check_all
 from fedsampling.workflow.project import Project
@@ -49,31 +49,19 @@ def dirichlet(tmp_path_factory):
     return computed(project(results, paper, "dirichlet", overrides))
 
 
-def test_with_another_partition_the_figure_is_plain_and_its_claim_is_not_run(dirichlet, capsys):
+def test_with_another_partition_the_figure_says_so_and_its_claim_is_not_run(dirichlet, capsys):
     paper, change = "fraboni2021clustered", "dataset.partition.name all_by_dirichlet (by_digit)"
     assert drawing.draw(paper, dirichlet) == 0
     figure = exhibit(dirichlet, paper, "figure1")
     assert change in figure["caption"]
     assert {"svg", "png", "csv"} <= figure["files"].keys()
     (line,) = [text for text in capsys.readouterr().err.splitlines() if "figure1" in text]
-    assert "drawn as plain curves" in line
+    assert "not drawn, because its layout does not fit" in line
     content = json.loads((dirichlet.folder / "claims" / f"{paper}.json").read_text())
     (claim,) = [claim for claim in content["claims"] if claim["id"] == "c1"]
     assert claim["verdict"] == "not run"
     assert change in claim["reason"]
     assert reporting.build_report(dirichlet).is_file()
-
-
-def test_plain_curves_show_the_run_to_compare_with(dirichlet):
-    paper = "fraboni2021clustered"
-    overrides = dirichlet.config.overrides[paper]
-    shorter = {**overrides, "mnist": {**overrides["mnist"], "rounds": 3}}
-    config = project(dirichlet.results, paper, "shorter", shorter).config
-    config = config.model_copy(update={"beside": "dirichlet"})
-    compared = computed(Project(config, dirichlet.results, PAPERS))
-    assert drawing.draw(paper, compared) == 0
-    notes = exhibit(compared, paper, "figure1")["notes"]
-    assert any("Dotted: dirichlet" in note and "rounds 3 (4)" in note for note in notes)
 
 
 def summary(cases, at):
@@ -82,17 +70,13 @@ def summary(cases, at):
     return Summary(rows, {}, {})
 
 
-def test_plain_curves_show_some_cases_and_a_plain_table_the_last_values_of_all():
-    drawn = plain({"one": summary(cases=2, at=-1)}, True, ["rounds 4 (8)"])  # of the whole run
-    assert [axes.get_title(loc="left") for axes in drawn.figure.axes] == ["c0", "c1"]
-    assert all(axes.lines for axes in drawn.figure.axes)
-    drawn = plain({"one": summary(cases=MAX_PANELS + 2, at=3)}, True, [])
-    assert drawn.notes == ("2 more cases are in the CSV.",)
-    assert drawn.data["case"].nunique() == MAX_PANELS + 2
-    rows = concat([summary(cases=2, at=1).rows, summary(cases=2, at=5).rows])
-    drawn = plain({"one": Summary(rows, {}, {})}, False, [])
-    assert drawn.figure is None
-    assert drawn.data["at"].tolist() == [5, 5]
+def test_what_cannot_be_drawn_is_a_sentence_and_its_csv_has_the_curves():
+    runs = {"one": summary(cases=2, at=3)}
+    figure, table = (undrawn(runs, is_figure, ["rounds 4 (8)"]) for is_figure in (True, False))
+    for drawn in (figure, table):
+        assert drawn.data["case"].tolist() == ["c0", "c1"]
+        assert "settings: rounds 4 (8)." in drawn.caption
+    assert len(figure.figure.axes) == len(table.table) == 1
 
 
 @pytest.fixture(scope="module")

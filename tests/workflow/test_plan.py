@@ -51,16 +51,6 @@ def test_a_saved_plan_has_the_settings_of_each_world(tmp_path):
     assert {run.hash == replace(run, hash="").hash for run in runs} == {True}
 
 
-def test_every_file_that_the_report_reads_and_every_drawing_is_a_target():
-    planned = plan()
-    targets = set(planned.targets())
-    assert f"artefacts/{RIZK}/figure1/artefact.json" in planned.report_inputs(RIZK)
-    assert planned.drawn_files(RIZK)["figure1"][0] == f"artefacts/{RIZK}/figure1/figure1.svg"
-    assert planned.drawn_files(RIZK)["table1"][0] == f"artefacts/{RIZK}/table1/table1.html"
-    drawn = {file for files in planned.drawn_files(RIZK).values() for file in files}
-    assert {*planned.report_inputs(RIZK), *drawn} <= targets
-
-
 def test_the_report_is_made_by_default_unless_the_experiments_have_no_artefact():
     experiment = "fraboni2021clustered/allocation_mnist"
     without = plan(papers=None, experiments=[experiment], scale="paper", data="official")
@@ -140,12 +130,12 @@ def test_values_of_the_command_line_are_read_as_in_a_file(capsys):
 @pytest.mark.parametrize(
     "read", [check_file, lambda path: open_project({}, ConfigSettings(configfiles=[path]))]
 )
-def test_a_file_that_exceeds_the_limits_is_one_line(tmp_path, capsys, read):
-    path = tmp_path / "deep.yaml"
-    path.write_text("a: " + "[" * 60 + "]" * 60)
+def test_a_file_with_a_duplicate_key_is_one_line(tmp_path, capsys, read):
+    path = tmp_path / "twice.yaml"
+    path.write_text("scale: quick\nscale: paper\n")
     with pytest.raises(SystemExit):
         read(path)
-    line = f"fedsampling: {path}: line 1: more than 50 levels of nesting; use fewer\n"
+    line = f"fedsampling: {path}: line 2: duplicate key 'scale'; remove one\n"
     assert capsys.readouterr().err.endswith(line)
 
 

@@ -295,12 +295,6 @@ def test_a_change_of_a_papers_file_changes_the_digests_of_dependent_results(
     assert moved_by(old, new, file) == dependent
 
 
-def test_a_table_next_to_paper_yaml_changes_the_digests_of_its_papers_results(moved_by):
-    result = moved_by("dist. SGD", "SGD", "table1.csv")
-    assert {f"artefacts/{RIZK}/table1", f"papers/{RIZK}", "report"} <= result
-    assert not any(name.startswith(("job", "summaries")) for name in result)
-
-
 def test_the_code_of_a_papers_run_kind_changes_the_digests_of_its_jobs(moved_by):
     planned = plan()
     kinds = ("gradient", "inclusion")  # both are in the paper's simulations.py
@@ -341,29 +335,3 @@ def test_a_replaced_published_run_changes_the_digests_of_its_results(tmp_path):
     assert {f"summaries/{RIZK}/regression", f"claims/{RIZK}", "report"} <= changed
     assert f"summaries/{RIZK}/classification" not in changed
     assert f"job {JOB}" not in changed
-
-
-def test_a_compared_run_changes_the_digests_of_its_figures(tmp_path):
-    path = tmp_path / "first" / "summaries" / RIZK / "classification.parquet"
-    path.parent.mkdir(parents=True)
-    path.write_text("runs")
-    settings = {"papers": [RIZK], **QUICK, "beside": "first"}
-    before = digests(workflow.plan(settings, ROOT / "papers", tmp_path))
-    path.write_text("other runs")
-    changed = differing(before, digests(workflow.plan(settings, ROOT / "papers", tmp_path)))
-    figures = {f"artefacts/{RIZK}/{name}" for name in ("figure2", "alternatives")}
-    assert changed == figures | {f"papers/{RIZK}", "report"}
-
-
-def test_a_missing_run_cannot_be_compared_with(tmp_path):
-    def refused(run, line):
-        settings = {"papers": [RIZK], **QUICK, "beside": run}
-        with pytest.raises(InputError, match=line):
-            workflow.plan(settings, ROOT / "papers", tmp_path)
-
-    refused("first", r"beside: 'first' has no results in .*; run it first")
-    (tmp_path / "base" / "summaries").mkdir(parents=True)
-    (tmp_path / "summaries").mkdir()
-    refused("first", r"beside: 'first' .*; known: base, results")
-    refused("results/base", "beside: 'results/base' is a path; did you mean 'base'")
-    refused("results", "beside: 'results' is this run itself")

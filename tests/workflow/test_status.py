@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import time
 from pathlib import Path
 
@@ -13,10 +12,9 @@ from fedsampling.cli import main
 from fedsampling.experiments.config import parse
 from fedsampling.runs import places
 from fedsampling.runs.execute import execute
-from fedsampling.runs.places import path_of
 from fedsampling.runs.store import lease_of
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.status import remove_other_versions, status
+from fedsampling.workflow.status import status
 
 PAPERS = Path(__file__).parents[2] / "papers"
 PAPER = "rizk2022importance"
@@ -62,22 +60,6 @@ def test_a_lease_from_the_future_does_not_count_as_running(project):
     assert " 0 running" in next(line for line in status(project) if "/inclusion" in line)
 
 
-def test_runs_of_other_versions_are_counted_and_removed_on_request(project):
-    job = project.plan.jobs[project.plan.jobs_of(PAPER, "inclusion")[0]]
-    folder = project.results / "store"
-    current = [path_of(folder, run.hash, job.code) for run in job.runs]
-    for path in current:
-        shutil.copy(path, path_of(folder, path.stem.partition("-")[0], "0" * 16))
-    (line,) = [line for line in status(project) if "other versions" in line]
-    assert line == (
-        f"Runs of other versions of the code in {folder}: {len(current)}; "
-        "'fedsampling status --remove-other-versions' removes them"
-    )
-    assert remove_other_versions(project).endswith(f"{len(current)} runs of other versions removed")
-    assert sorted(folder.rglob("*.parquet")) == sorted(current)
-    assert not [line for line in status(project) if "other versions" in line]
-
-
 def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path):
     plan = project.plan
     first, second, *_ = plan.jobs_of(PAPER, "inclusion")
@@ -85,7 +67,7 @@ def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path)
         f"simulate/{first}": "fedsampling: warning: rounding differs",
         f"simulate/{second}": "begun\nfedsampling: data: not available",
         "draw/paper": "Traceback (most recent call last):\n  File\nKeyError: 'x'",
-        "draw/other": "fedsampling: warning: other/figure1: drawn as plain curves",
+        "draw/other": "fedsampling: warning: other/figure1: not drawn",
         "card/mnist": "OK",
     }.items():
         path = tmp_path / "logs" / f"{name}.log"

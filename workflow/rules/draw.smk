@@ -9,20 +9,6 @@ for paper in plan.papers:
             collect("<results>/runs/{job}.json", job=plan.jobs_to_run(paper)),
         output:
             update(collect("<results>/{file}", file=plan.report_inputs(paper))),
-            [
-                report(
-                    update(f"<results>/{files[0]}"),
-                    caption="../report/artefact.rst",
-                    category=paper,
-                    labels={"artefact": artefact},
-                )
-                for artefact, files in plan.drawn_files(paper).items()
-            ],
-            [
-                update(f"<results>/{file}")
-                for files in plan.drawn_files(paper).values()
-                for file in files[1:]
-            ],
         log:
             f"<logs>/draw/{paper}.log",
         conda:

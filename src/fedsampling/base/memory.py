@@ -1,7 +1,6 @@
 """Memory limits: available bytes, and one-line errors for runs that need more."""
 
 import os
-import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,7 +8,6 @@ from pathlib import Path
 from fedsampling.base.errors import InputError
 
 FIX = "give a smaller model or batch, fewer seeds at once or fewer clients"
-MIN_ADDRESS_SPACE_BYTES = 1.5e9  # importing the libraries takes 1.06e9
 _GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container or a cluster's job
 
 
@@ -19,16 +17,6 @@ def available() -> int:
     with suppress(OSError, ValueError):  # no control group, or no limit
         memory = min(memory, int(_GROUP_LIMIT.read_text()))
     return memory
-
-
-def check_address_space() -> None:
-    """Raise an error if the limit on virtual memory is too small to import the libraries."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE_BYTES:
-        raise InputError(
-            f"memory: virtual memory is limited to {limit / 1e9:.2g} GB; set at least "
-            f"{MIN_ADDRESS_SPACE_BYTES / 1e9:g} GB, or run 'ulimit -v unlimited'"
-        )
 
 
 def lacking(size: float) -> str:

@@ -1,9 +1,5 @@
-"""YAML parsing; no other module parses YAML.
+"""YAML parsing; no other module parses YAML."""
 
-Deep nesting, which overflows the stack of the C parser, and self-references are errors.
-"""
-
-import re
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import lru_cache
@@ -14,13 +10,8 @@ import yaml
 
 from fedsampling.base.errors import InputError
 
-MAX_DEPTH = 50  # levels of nesting; the papers' files have 8
-
-# NUL and surrogates are invalid in paths, tables and pages.
-_UNUSABLE = re.compile("[\0\ud800-\udfff]")
-
 # Both are safe; libyaml's parser, if PyYAML was built with it, is several times faster.
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -50,54 +41,15 @@ def parse_yaml(text: str, origin: str) -> Any:
 @lru_cache(maxsize=32)  # a process reads some papers' files several times; each takes 0.1 s
 def _parsed(text: str, origin: str) -> Any:
     try:
-        _check_events(text)
         return _constructed(text, origin)
-    except UnicodeEncodeError:
-        raise InputError(f"{origin}: not UTF-8 text; save it as UTF-8") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark else ""
         problem = getattr(error, "problem", None) or "not readable"
-        if isinstance(error, _BoundsError):
-            raise InputError(f"{origin}:{line} {problem}") from None
         raise InputError(f"{origin}:{line} is not YAML ({problem}); fix that line") from None
-
-
-class _BoundsError(yaml.MarkedYAMLError):
-    """Valid YAML that this package does not accept."""
-
-    def __init__(self, problem: str, mark: Any) -> None:
-        super().__init__(problem=problem, problem_mark=mark)
-
-
-class _Loader(_Base):  # type: ignore[misc]
-    """Report the line of a value that its type rejects, such as month 13."""
-
-    def construct_object(self, node: Any, deep: bool = False) -> Any:
-        try:
-            return super().construct_object(node, deep)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            kind = node.tag.rpartition(":")[2]
-            raise _BoundsError(f"not a valid {kind}; fix or quote it", node.start_mark) from None
-
-
-def _check_events(text: str) -> None:
-    """Check depth, references and characters on the parser's events, before a value is built."""
-    anchors: list[str | None] = []  # of the open collections
-    for event in yaml.parse(text, Loader=_Loader):
-        problem = ""
-        if isinstance(event, yaml.AliasEvent) and event.anchor in anchors:
-            problem = f"'*{event.anchor}' refers to itself; write it out"
-        elif isinstance(event, yaml.ScalarEvent) and _UNUSABLE.search(event.value):
-            problem = "a text with a NUL or half a character; remove it"
-        elif isinstance(event, yaml.CollectionStartEvent):
-            anchors.append(event.anchor)
-            if len(anchors) > MAX_DEPTH:
-                problem = f"more than {MAX_DEPTH} levels of nesting; use fewer"
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchors.pop()
-        if problem:
-            raise _BoundsError(problem, event.start_mark)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, ValueError) as error:
+        # Values that their type rejects, such as month 13.
+        raise InputError(f"{origin}: is not YAML ({error}); fix or quote the value") from None
 
 
 def _constructed(text: str, origin: str) -> Any:

@@ -1,4 +1,4 @@
-"""Models of client availability: always, at random, correlated over rounds, by time of day.
+"""Models of client availability: at random, correlated over rounds, recorded.
 
 Availability belongs to the population, like the clients' delays: it is drawn once from the
 problem's seed and is the same for all seeds and samplers, so that samplers are compared on the same
@@ -10,10 +10,6 @@ nothing corrects for clients that are available more often than others.
 
 References
 ----------
-Bonawitz et al.: Towards Federated Learning at Scale: System Design. MLSys 2019 (arXiv 1902.01046),
-section 9: participation by time of day varies by a factor of four.
-Yang et al.: Applied Federated Learning: Improving Google Keyboard Query Suggestions. 2018 (arXiv
-1812.02903).
 Ribero, Vikalo, De Veciana: Federated Learning Under Intermittent Client Availability and
 Time-Varying Communication Constraints. IEEE JSTSP 2023 (arXiv 2205.06730).
 Wang, Ji: A Unified Analysis of Federated Learning with Arbitrary Client Participation. NeurIPS 2022
@@ -22,24 +18,22 @@ Rodio, Faticanti, Marfoq, Neglia, Leonardi: Federated Learning under Heterogeneo
 Client Availability. INFOCOM 2023 (arXiv 2301.04632): a two-state Markov chain for each client.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
 from fedsampling.base.families import Named
-from fedsampling.base.records import InOrder, Part, Positive, Variance, hashed_if_set
+from fedsampling.base.records import InOrder, Part, Variance, hashed_if_set
 from fedsampling.base.streams import uniforms
 from fedsampling.data.user_files import ClientsTable
 
 
 class Availability(Named, package="fedsampling.clients.availability"):
     """The settings of a model of availability."""
-
-    varies: ClassVar[bool] = True  # whether clients are ever unavailable
 
     def trace(
         self,
@@ -65,16 +59,6 @@ class Availability(Named, package="fedsampling.clients.availability"):
     def available(self, seed: int, u: Array, labels: Ints | None) -> Bools:
         """Return availability from one uniform variate per client and round, shape of `u`."""
         raise NotImplementedError
-
-
-class Always(Availability, name="always"):
-    """All clients in all rounds; equivalent to no availability model."""
-
-    varies = False
-
-    def available(self, seed: int, u: Array, labels: Ints | None) -> Bools:
-        """Return True for all clients."""
-        return np.ones(u.shape, np.bool_)
 
 
 class Bernoulli(Availability, name="bernoulli"):
@@ -127,37 +111,6 @@ class Markov(Bernoulli, name="markov"):
             available[t] = u_round < expected
             expected = rates + self.persistence * (available[t] - rates)
         return available
-
-
-class Diurnal(Availability, name="diurnal"):
-    """Availability by time of day, following a cosine (Yang et al. 2018).
-
-    The default ratio of highest to lowest rate is the factor 4 of Bonawitz et al. 2019, who report
-    no curves of single clients.
-    """
-
-    least: Part = 0.2
-    most: Part = 0.8
-    period: Positive = Field(24, description="rounds of a day")
-    phases: Literal["random", "ordered"] = Field(
-        "random", description="start of each client's night: random, or spread evenly over the day"
-    )
-
-    @model_validator(mode="after")
-    def _no_less(self) -> "Diurnal":
-        if self.most < self.least:
-            raise ValueError(f"most: {self.most} is less than least ({self.least}); give more")
-        return self
-
-    def available(self, seed: int, u: Array, labels: Ints | None) -> Bools:
-        """Compare each variate with the client's rate at that time of day."""
-        rounds, clients = u.shape
-        phase = np.arange(clients) / clients
-        if self.phases == "random":
-            phase = uniforms(seed, "availability.phase", np.arange(clients), n=1)[:, 0]
-        hour = np.arange(rounds)[:, None] / self.period - phase
-        middle, swing = (self.most + self.least) / 2, (self.most - self.least) / 2
-        return np.asarray(u < middle + swing * np.cos(2 * np.pi * hour))
 
 
 class Recorded(Availability, ClientsTable, name="recorded"):

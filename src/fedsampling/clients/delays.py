@@ -114,10 +114,6 @@ class DelayModel(Named, package="fedsampling.clients"):
         """Names of the official datasets that these settings read."""
         return self.official
 
-    def lacking(self) -> tuple[str, ...]:
-        """Return the names of null settings, which only a training run can supply."""
-        return ()
-
     def network(self, source: str, cache: Path, mirror: str | None) -> Any:
         """Read or generate the network that determines the delays; None without a network."""
         return None
@@ -152,11 +148,6 @@ class DelayModel(Named, package="fedsampling.clients"):
     def arranged(self, delays: Delays, n_samples: Ints) -> Delays:
         """Give the drawn delays to the clients in another order; by default unchanged."""
         return delays
-
-    @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with published counts; see ``Dataset.verify``."""
-        return ("nothing compares them",)
 
 
 class Synthetic(DelayModel, name="synthetic"):
@@ -194,10 +185,6 @@ class Synthetic(DelayModel, name="synthetic"):
         if self.clients and self.order != "random":
             raise ValueError("order: no effect without training; remove it, or clients")
         return self
-
-    def lacking(self) -> tuple[str, ...]:
-        """Return the names of null settings, which only a training run can supply."""
-        return tuple(key for key in ("clients", "model_bytes") if getattr(self, key) is None)
 
     def draw(
         self,

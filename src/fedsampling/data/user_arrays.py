@@ -1,7 +1,7 @@
 """Users' arrays, tensors and lists, checked and converted to the types that datasets have.
 
-Nothing is guessed: values that are missing, of several types or on several scales are refused, so
-that no two labels or owners become one.  Each error is one line that names the argument.
+Nothing is guessed: values that are missing or of several types are refused, so that no two labels
+or owners become one.  Each error is one line that names the argument.
 """
 
 import hashlib
@@ -10,19 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.arrays import Array, Bools, Ints
+from fedsampling.base.arrays import Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.lazy import pd
-from fedsampling.data.federated import FederatedDataset
 
 IMAGE_AXES = 3  # samples, rows and columns: the fewest axes of images
 MAX_BYTE = 255
 MAX_TOKEN = 2**31 - 1
+MAX_INTEGER = 2**63 - 1
 MAX_LISTED_LABELS = 5  # in a message
 MAX_CLASSES = 20  # whole numbers that may be labels
-# Scales differ if whole numbers, some large, stand beside fractions, all small.
-MIN_LARGE, MAX_SMALL, MIN_WHOLE = 100.0, 10.0, 16  # the last: how many whole numbers prove it
-BLOCK_NUMBERS = 2**22  # numbers whose scale is measured at once
 
 
 class Labelled(NamedTuple):
@@ -61,9 +58,9 @@ def as_array(values: Any, argument: str, typed: bool = False) -> NDArray[Any]:
     With `typed`, the elements of lists keep their types, which NumPy would replace by a common one.
     """
     if hasattr(values, "detach"):  # a tensor, perhaps on a GPU or with a gradient
-        values = _from_tensor(values, argument)
+        values = values.detach().cpu().numpy()
     elif isinstance(values, list | tuple) and values and hasattr(values[0], "detach"):
-        values = [_from_tensor(v, argument)[()] if hasattr(v, "detach") else v for v in values]
+        values = [value.detach().cpu().numpy()[()] for value in values]
     if np.ma.isMaskedArray(values):
         refuse_missing(np.ma.getmaskarray(values), argument)
     try:
@@ -71,19 +68,11 @@ def as_array(values: Any, argument: str, typed: bool = False) -> NDArray[Any]:
         array = np.asarray(values, object) if in_list else np.asarray(values)
     except (TypeError, ValueError):
         raise InputError(f"{argument}: rows differ in shape; pass arrays of one shape") from None
-    if array.dtype.name == "bfloat16":
-        array = array.astype(np.float32)
     if array.ndim < 1:
         raise InputError(f"{argument}: {type(values).__name__} is invalid; must be an array")
     if not len(array):
         raise InputError(f"{argument}: no samples; pass at least one")
     return array
-
-
-def copied(values: Any) -> Any:
-    """Copy an array or a tensor whose source may use its memory again."""
-    copy = getattr(values, "clone", None) or getattr(values, "copy", None)
-    return copy() if callable(copy) else values
 
 
 def numbers(values: Any, argument: str) -> NDArray[Any]:
@@ -97,10 +86,7 @@ def numbers(values: Any, argument: str) -> NDArray[Any]:
 
 
 def one_type(values: Any, argument: str) -> NDArray[Any]:
-    """Convert labels, targets or owners, all of one type and none missing.
-
-    Returns integers beyond int64 remain Python's, and text that ends in NUL, which NumPy removes.
-    """
+    """Convert labels, targets or owners, all of one type and none missing."""
     array = as_array(values, argument, typed=True)
     if array.dtype.kind == "O":
         array = _of_one_type(array, argument)
@@ -110,8 +96,10 @@ def one_type(values: Any, argument: str) -> NDArray[Any]:
         _check_finite(array, argument, "are infinite", "remove them")
         return array.astype(np.float64)
     if array.dtype.kind in "iu":
-        return array.astype(np.int64 if array.max(initial=0) < 2**63 else object)
-    if array.dtype.kind not in "bUO":
+        if array.max(initial=0) > MAX_INTEGER:
+            raise InputError(f"{argument}: integers beyond 2^63; pass text")
+        return array.astype(np.int64)
+    if array.dtype.kind not in "bU":
         raise InputError(
             f"{argument}: contains {_described(array)}; must be integers, text or numbers"
         )
@@ -120,8 +108,6 @@ def one_type(values: Any, argument: str) -> NDArray[Any]:
 
 def kind_of(values: NDArray[Any]) -> str:
     """Name the type of a result of :func:`one_type`."""
-    if values.dtype.kind == "O":
-        return "text" if isinstance(values.flat[0], str) else "integers"
     return {"b": "booleans", "i": "integers", "f": "floating-point numbers", "U": "text"}[
         values.dtype.kind
     ]
@@ -188,37 +174,6 @@ def places(names: NDArray[Any], sorted_names: NDArray[Any], argument: str) -> In
     return np.searchsorted(sorted_names, names).astype(np.int64)
 
 
-def check_scales(data: FederatedDataset) -> None:
-    """Refuse bytes 0…255 beside fractions 0…1: between clients, or between training and test.
-
-    Measurements whose size differs by client pass, since they have fractions in every part.
-    """
-    if data.input_type != "raw":
-        return
-    tests = [len(data.x) + len(data.x_test)] if len(data.x_test) else []
-    start = np.append(data.start, tests).astype(np.int64)
-    sizes, fractions = np.concatenate([_scales(data.x), _scales(data.x_test)], axis=1)
-    size = np.maximum.reduceat(sizes, start[:-1])
-    is_whole = np.maximum.reduceat(fractions, start[:-1]) == 0
-    large, small = is_whole & (size > MIN_LARGE), ~is_whole & (size <= MAX_SMALL)
-    n_whole = np.diff(start)[is_whole].sum() * data.x[0].size
-    if not large.any() or not small.any() or (~is_whole & ~small).any() or n_whole < MIN_WHOLE:
-        return
-    first, second = (int(np.flatnonzero(parts)[-1]) for parts in (large, small))
-    pooled = data.x if not len(data.x_test) else np.concatenate([data.x, data.x_test])
-    ranges = [pooled[start[part] : start[part + 1]] for part in (first, second)]
-    n = data.n_clients
-    if first == n or second == n:
-        names = ["x_test" if part == n else "x" for part in (first, second)]
-    else:
-        clients = data.names or range(n)
-        names = [f"client {clients[part]}" for part in (first, second)]
-    raise InputError(
-        f"x: different scales; {names[0]} has whole numbers {_range(ranges[0])}, {names[1]} "
-        f"fractions {_range(ranges[1])}; convert all to the same scale"
-    )
-
-
 def sha256_of(*arrays: NDArray[Any]) -> str:
     """Return the SHA-256 of the arrays' types, shapes and values."""
     content = hashlib.sha256()
@@ -276,22 +231,6 @@ def _checked_tokens(tokens: NDArray[Any], argument: str) -> Ints:
     return tokens.astype(np.int64)
 
 
-def _from_tensor(tensor: Any, argument: str) -> NDArray[Any]:
-    """Return a tensor's values; types that NumPy lacks, such as bfloat16, become float32."""
-    try:
-        tensor = tensor.detach().cpu()
-        try:
-            array: NDArray[Any] = tensor.numpy()
-        except TypeError:
-            array = tensor.float().numpy()
-    except (TypeError, RuntimeError):  # which includes NotImplementedError
-        raise InputError(
-            f"{argument}: a tensor of {tensor.dtype} and layout {tensor.layout} is invalid; "
-            "convert it to a dense tensor of numbers"
-        ) from None
-    return array
-
-
 def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
     """Convert Python's objects to an array of their only type."""
     refuse_missing(np.asarray(pd.isna(array)), argument)
@@ -303,12 +242,16 @@ def _of_one_type(array: NDArray[Any], argument: str) -> NDArray[Any]:
             return converted
     if len(kinds) > 1:
         raise InputError(f"{argument}: contains {' and '.join(kinds)}; convert all to one type")
-    if kinds == ["integers"]:
-        fits = all(-(2**63) <= value < 2**63 for value in (min(values), max(values)))
-        return array.astype(np.int64) if fits else array
-    if kinds == ["text"]:
-        return array if any(value.endswith("\0") for value in values) else array.astype(np.str_)
-    types = {"booleans": np.bool_, "floating-point numbers": np.float64}
+    if kinds == ["integers"] and not all(-MAX_INTEGER <= value <= MAX_INTEGER for value in values):
+        raise InputError(f"{argument}: integers beyond 2^63; pass text")
+    if kinds == ["text"] and any(value.endswith("\0") for value in values):
+        raise InputError(f"{argument}: text ends in NUL, which NumPy removes; remove it")
+    types = {
+        "booleans": np.bool_,
+        "floating-point numbers": np.float64,
+        "integers": np.int64,
+        "text": np.str_,
+    }
     if kinds[0] not in types:
         raise InputError(f"{argument}: contains {kinds[0]}; convert to integers, text or numbers")
     return array.astype(types[kinds[0]])
@@ -328,17 +271,3 @@ def _kind(kind: type) -> str:
 
 def _described(values: NDArray[Any]) -> str:
     return "text" if values.dtype.kind == "U" else f"values of type {values.dtype}"
-
-
-def _range(values: NDArray[Any]) -> str:
-    return f"{values.min():g}…{values.max():g}"
-
-
-def _scales(x: NDArray[Any]) -> Array:
-    """Return each sample's largest absolute value, and whether it has fractions, shape (2, N)."""
-    scales = np.zeros((2, len(x)))
-    rows = max(1, BLOCK_NUMBERS // max(1, x[:1].size))
-    for first in range(0, len(x), rows):
-        block = x[first : first + rows].reshape(len(x[first : first + rows]), -1)
-        scales[:, first : first + rows] = np.abs(block).max(1), (block != np.floor(block)).any(1)
-    return scales

@@ -1,16 +1,14 @@
 """Users' own samples as a FederatedDataset, from arrays, tensors, lists or tables.
 
 :func:`federated` takes pooled samples with the client of each, or a partition that assigns them;
-:func:`from_clients` takes samples by client; :func:`from_frame` a pandas table;
-:func:`from_huggingface` the columns of a ``datasets.Dataset``.  Input that they cannot convert is
-rejected with a one-line error.
+:func:`from_clients` takes samples by client; :func:`from_frame` a table.  Input that they cannot
+convert is rejected with a one-line error.
 """
 
 import inspect
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,8 +29,6 @@ from fedsampling.data.federated import (
 from fedsampling.data.partitions.partition import Partition, by_owner
 from fedsampling.data.user_arrays import (
     Labelled,
-    check_scales,
-    copied,
     kind_of,
     labelled,
     may_be_labels,
@@ -43,9 +39,9 @@ from fedsampling.data.user_arrays import (
     sha256_of,
     with_numbered_labels,
 )
-from fedsampling.data.user_files import table_at
 from fedsampling.data.user_tables import (
     Encode,
+    columns_of,
     is_dataset,
     is_table,
     read_client_info,
@@ -65,7 +61,7 @@ def federated(
     y_test: Any = None,
     clients_test: ArrayLike | None = None,
     test_share: float | None = None,
-    client_info: "pd.DataFrame | Mapping[str, Any] | str | Path | None" = None,
+    client_info: "pd.DataFrame | Mapping[str, Any] | None" = None,
     tokens: bool = False,
     importance: Importance = "samples",
     name: str = "own",
@@ -94,9 +90,9 @@ def federated(
     test_share : float, optional
         Without `x_test`: the fraction of each client's samples that become its test samples, drawn
         at random.  A partition that also assigns test samples draws them from all samples.
-    client_info : DataFrame, mapping or path, optional
+    client_info : DataFrame or mapping, optional
         Properties of the clients, a row for each, which samplers get as ``setup.info``.  The column
-        ``client``, or else the index of a frame, has the clients.  A path is a .csv or .parquet.
+        ``client`` has the clients.
     tokens : bool
         Whether `x` and `y` contain token numbers, shape (N, steps), which stay unchanged.
     importance : {"samples", "equal"}
@@ -219,8 +215,7 @@ def from_clients(samples: "Mapping[Any, Any] | Iterable[Any]", **options: Any) -
     if not isinstance(samples, Iterable) or isinstance(samples, str):
         raise InputError(f"samples: {type(samples).__name__} is invalid; must be a list of (x, y)")
     named = samples.items() if isinstance(samples, Mapping) else enumerate(samples)
-    is_lazy = not isinstance(samples, list | tuple | dict)
-    parts = {name: _client(part, f"client {name}: ", is_lazy) for name, part in named}
+    parts = {name: _client(part, f"client {name}: ") for name, part in named}
     if not parts:
         raise InputError("samples: empty; pass one pair (x, y) for each client")
     trains = {name: train for name, (train, _) in parts.items()}
@@ -244,12 +239,13 @@ def from_frame(
     encode: Encode | None = None,
     **options: Any,
 ) -> FederatedDataset:
-    """Make a dataset from a pandas table with one row per sample.
+    """Make a dataset from a table with one row per sample.
 
     Parameters
     ----------
     frame : DataFrame, or mapping of column names to values
-        Or a mapping of the splits "train" and "test" to such tables.
+        Or a ``datasets.Dataset`` of Hugging Face, or any object with ``column_names`` and values by
+        name; or a mapping of the splits "train" and "test" to such tables.
     target : name of a column
         Labels (integers, text, booleans) or targets (floating-point numbers).
     client : name of a column, optional
@@ -258,12 +254,12 @@ def from_frame(
         Columns of numbers, or a single column of arrays; by default, all other columns.
     test : name of a column, optional
         True for test samples, which remain their client's own; or ``"test"`` and ``"train"``.
-    encode : {"pooled", "by_client"}, optional
+    encode : "pooled", optional
         Numbers are standardised with the mean and standard deviation of the training samples of
-        all clients or of each, text and booleans are one-hot.  Missing numbers become the mean,
-        with a feature that marks them; missing text is in no category.
+        all clients, text and booleans are one-hot.  Missing numbers become the mean, with a
+        feature that marks them; missing text is in no category.
     **options
-        As in :func:`federated`.
+        As in :func:`federated`; the clients' column in `client_info` may have the name `client`.
 
     Raises
     ------
@@ -282,56 +278,17 @@ def from_frame(
     checked = check(_Options, {"encode": encode}, "").encode
     columns = (target, features, client, test)
     train, tests, encoding = train_and_test(frame, *columns, encodes=checked is not None)
-    options["client_info"] = _properties(options.get("client_info"), client)
+    info = options.get("client_info")
+    if is_table(info):
+        named = columns_of(info).items()
+        options["client_info"] = {"client" if name == client else name: v for name, v in named}
     if tests is not None:
         for key in ("x_test", "y_test", "test_share"):
             if options.get(key) is not None:
                 raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
         options |= {"x_test": tests.x, "y_test": tests.y, "clients_test": tests.owner}
     data = federated(train.x, train.y, clients=train.owner, **options)
-    return data if checked is None or encoding is None else standardised(data, encoding, checked)
-
-
-def from_huggingface(
-    dataset: Any,
-    *,
-    target: str,
-    features: str | Sequence[str] | None = None,
-    client: str | None = None,
-    **options: Any,
-) -> FederatedDataset:
-    """Make a dataset from a ``datasets.Dataset`` of Hugging Face, or any object with named columns.
-
-    Parameters
-    ----------
-    dataset : datasets.Dataset, or mapping with splits "train" and "test"
-        Has ``column_names``; ``dataset[name]`` gives a value per sample: numbers, lists, arrays or
-        images.  The split ``"test"`` becomes `x_test` and `y_test`.
-    target : str
-        Column of labels or targets.
-    features : str or sequence of str, optional
-        A column of arrays or images, or columns of numbers; by default, all other columns.
-    client : str, optional
-        Column with each sample's client; without it, a ``partition`` is required.
-    **options
-        As in :func:`federated`.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or cannot be converted.
-
-    Examples
-    --------
-    >>> import fedsampling as fs
-    >>> from datasets import Dataset
-    >>> texts = {"tokens": [[1, 2], [3, 4]], "next": [[2, 5], [4, 5]], "author": ["a", "b"]}
-    >>> rows = Dataset.from_dict(texts)
-    >>> fs.from_huggingface(rows, target="next", client="author", tokens=True).n_clients
-    2
-    """
-    _check_options(options, "from_huggingface", {"clients", "clients_test", "y"})
-    return from_frame(dataset, target=target, features=features, client=client, **options)
+    return data if checked is None or encoding is None else standardised(data, encoding)
 
 
 class _Options(Strict):
@@ -381,11 +338,8 @@ def _check_fits(checked: Partition, samples: Samples, is_regression: bool) -> No
         )
 
 
-def _client(part: Any, client: str, is_lazy: bool) -> tuple[Labelled, Labelled | None]:
-    """Check one client's training samples and, if it has any, its test samples.
-
-    `is_lazy`: whether the next client may use the memory of this one.
-    """
+def _client(part: Any, client: str) -> tuple[Labelled, Labelled | None]:
+    """Check one client's training samples and, if it has any, its test samples."""
     parts = [part] if is_dataset(part) else part
     if not isinstance(parts, tuple | list) or len(parts) not in (1, 2, 4):
         raise InputError(f"{client}{type(part).__name__} is invalid; must be (x, y)")
@@ -395,8 +349,6 @@ def _client(part: Any, client: str, is_lazy: bool) -> tuple[Labelled, Labelled |
         Labelled(numbers(x, f"{client}x{suffix}"), one_type(y, f"{client}y{suffix}"))
         for x, y, suffix in zip(parts[::2], parts[1::2], ("", "_test"), strict=False)
     ]
-    if is_lazy:
-        checked = [Labelled(copied(x), copied(y)) for x, y in checked]
     for x, y in checked:
         if len(x) != len(y):
             raise InputError(f"{client}{len(x)} samples but {len(y)} labels; must be equal")
@@ -428,28 +380,16 @@ def _pooled(
 def _described(
     data: FederatedDataset, names: NDArray[Any] | None, properties: Any
 ) -> FederatedDataset:
-    """Add the clients' names and properties, and check the samples' scales."""
+    """Add the clients' names and properties."""
     if names is None or np.array_equal(names, np.arange(data.n_clients)):
         names = np.arange(data.n_clients)
     else:
         data = replace(data, names=tuple(names.tolist()))
-    check_scales(data)
     if properties is None:
         return data
-    info = read_client_info(_properties(properties, "client"), names)
+    info = read_client_info(properties, names)
     digest = sha256_of(*(info[name] for name in sorted(info)))
     return replace(data, info=info, inputs={**data.inputs, "client_info": digest})
-
-
-def _properties(info: Any, client: Any) -> Any:
-    """Read the table of the clients if it is in a file, and name its column of clients."""
-    if isinstance(info, str | Path):
-        with naming("client_info"):
-            info = table_at(Path(info), str(client))
-    if client in (None, "client") or not is_table(info) or client not in info:
-        return info
-    names = info if isinstance(info, Mapping) else info.columns
-    return {"client" if name == client else name: info[name] for name in names}
 
 
 def _check_options(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:

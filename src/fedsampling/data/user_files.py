@@ -36,7 +36,7 @@ def with_digest(record: Any, key: str, digest: str, kinds: tuple[str, ...] = TAB
     return {**record, digest: verified_digest(path, record.get(digest), content, digest)}
 
 
-def _problem(path: Path, kinds: tuple[str, ...] = TABLES) -> str | None:
+def _problem(path: Path, kinds: tuple[str, ...]) -> str | None:
     if path.suffix not in kinds:
         return f"{path.name!r} is invalid; must end in {', '.join(kinds)}"
     return None if path.is_file() else f"'{path}' does not exist; check the path"
@@ -100,13 +100,6 @@ class ClientsTable(Strict):
 def _sha256(path: Path, changed: int, size: int) -> str:
     """Return a file's digest, once for all runs of a plan."""
     return sha256(path)
-
-
-def table_at(path: Path, client: str) -> "pd.DataFrame":
-    """Read a table of clients that a user names."""
-    if problem := _problem(path):
-        raise InputError(problem)
-    return read_table(path, None, client)
 
 
 def read_table(path: Path, target: str | None, client: str) -> "pd.DataFrame":

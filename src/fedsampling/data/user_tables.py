@@ -26,7 +26,6 @@ from fedsampling.data.federated import ClientInfo, FederatedDataset
 from fedsampling.data.user_arrays import (
     as_array,
     as_single,
-    copied,
     kind_of,
     numbers,
     one_type,
@@ -35,7 +34,7 @@ from fedsampling.data.user_arrays import (
 )
 
 MAX_CATEGORIES = 100  # of a column; more are probably names or row numbers
-Encode = Literal["pooled", "by_client"]
+Encode = Literal["pooled"]
 
 
 @dataclass(frozen=True)
@@ -96,32 +95,20 @@ def encoding_of(columns: Mapping[Any, Any], names: Sequence[Any]) -> Encoding:
     return Encoding(numbers, frozenset(gaps), categories)
 
 
-def standardised(data: FederatedDataset, encoding: Encoding, encode: Encode) -> FederatedDataset:
-    """Standardise numbers by the training samples of all clients or of each, and fill gaps.
+def standardised(data: FederatedDataset, encoding: Encoding) -> FederatedDataset:
+    """Standardise numbers by the training samples of all clients, and fill gaps.
 
     Features that are the same in all training samples, such as a category that only tests have,
     are dropped.
     """
-    if encode == "by_client" and len(data.x_test) and data.start_test is None:
-        raise InputError("encode: by_client requires tests of each client; use pooled")
     x, x_test = data.x.astype(np.float64), data.x_test.astype(np.float64)
-    parts = [(slice(None), slice(None))]
-    if encode == "by_client":
-        tests = data.start if data.start_test is None else data.start_test
-        starts = zip(data.start, data.start[1:], tests, tests[1:], strict=False)
-        parts = [(slice(a, b), slice(c, d)) for a, b, c, d in starts]
     for position, gap in encoding.numeric():
-        column = x[:, position].copy()
-        is_known = np.ones(len(x), np.bool_) if gap is None else x[:, gap] == 0
-        overall = float(column[is_known].std()) if is_known.any() else 0.0
-        for train, test in parts:
-            known = column[train][is_known[train]]
-            mean = known.mean() if len(known) else 0.0
-            deviation = (known.std() if len(known) else 0.0) or overall or 1.0
-            for samples, rows in ((x, train), (x_test, test)):
-                samples[rows, position] = (samples[rows, position] - mean) / deviation
-                if gap is not None:
-                    samples[rows, position] *= samples[rows, gap] == 0
+        known = x[:, position] if gap is None else x[x[:, gap] == 0, position]
+        mean, deviation = (known.mean(), known.std() or 1.0) if len(known) else (0.0, 1.0)
+        for samples in (x, x_test):
+            samples[:, position] = (samples[:, position] - mean) / deviation
+            if gap is not None:
+                samples[:, position] *= samples[:, gap] == 0
     varies = np.ptp(x, axis=0) > 0
     if not varies.any():
         raise InputError("features: all are constant in the training samples; add others")
@@ -192,15 +179,11 @@ def train_and_test(
 def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
     """Read the clients' properties: a row for each client, in the order of their sorted names."""
     if not is_table(table):
-        kind = type(table).__name__
-        raise InputError(f"client_info: {kind} is invalid; must be a table, or the path of one")
+        raise InputError(f"client_info: {type(table).__name__} is invalid; must be a table")
     columns = dict(columns_of(table))
-    if "client" in columns:
-        clients = one_type(columns.pop("client"), "client_info: column 'client'")
-    elif hasattr(table, "index"):
-        clients = one_type(table.index, "client_info: index")
-    else:
+    if "client" not in columns:
         raise InputError("client_info: no column 'client', which names the clients; add it")
+    clients = one_type(columns.pop("client"), "client_info: column 'client'")
     place = places(clients, names, "client_info")
     if (counts := np.bincount(place, minlength=len(names))).max() > 1 or counts.min() < 1:
         wrong = int(np.flatnonzero(counts != 1)[0])
@@ -252,14 +235,13 @@ def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
 
 
 def _read(source: Any, argument: str, row: int) -> Any:
-    """Return a copy of a sample and its label; a loader gives them in a batch of one."""
+    """Return a sample and its label; a loader gives them in a batch of one."""
     try:
         if hasattr(source, "collate_fn"):
             return [batch[0] for batch in source.collate_fn([source.dataset[row]])]
-        item = source[row]
+        return source[row]
     except Exception as error:  # a user's dataset may raise anything
         raise InputError(f"{argument}: sample {row}: {described(error)}; correct it") from error
-    return [*map(copied, item)] if isinstance(item, tuple | list) else item
 
 
 def is_table(value: Any) -> bool:
@@ -294,7 +276,7 @@ def columns_of(table: Any) -> Columns:
 def _values(values: Any) -> Any:
     """Return a column's arrays, images or lists, where it has these, as a list of arrays."""
     if not hasattr(values, "__array__") and isinstance(values, Iterable):
-        values = values if isinstance(values, list) else [*map(copied, values)]
+        values = [*values]
     has_objects = isinstance(values, list) or getattr(values, "dtype", None) == np.dtype(object)
     first: Any = next(iter(values), None)
     if has_objects and np.ndim(first) > 0:
@@ -303,13 +285,10 @@ def _values(values: Any) -> Any:
 
 
 def _name(name: Any, columns: Columns, key: str) -> Any:
-    """Return the column of this name, or the only one written like it: 2 for "2"."""
-    if isinstance(name, Hashable) and name in columns:
-        return name
-    alike = [column for column in columns if str(column) == str(name)]
-    if len(alike) != 1:
+    """Return the name if it is that of a column."""
+    if not isinstance(name, Hashable) or name not in columns:
         raise InputError(f"{key}: no column {name!r}; {nearest(str(name), map(str, columns))}")
-    return alike[0]
+    return name
 
 
 def _marked(values: Any, column: str) -> Bools:

@@ -37,13 +37,6 @@ PREFIX = "client_"  # of the metrics of single clients; their rows have the clie
 MISSING = "the history has no values of single clients; train with by_client=True"
 
 
-class ClientNames(tuple[Any, ...]):
-    """The names in a history's ``attrs``, which pandas copies with each new table."""
-
-    def __deepcopy__(self, memo: object) -> "ClientNames":
-        return self
-
-
 def by_client(rows: "pd.DataFrame") -> "pd.DataFrame":
     """Return a row for each run and client.
 
@@ -178,7 +171,6 @@ SMALLER_IS_BETTER = ("loss", "error", "seconds", "bits", "never", "deviation", "
 SIGNIFICANCE = {1: "better", 0: "no", -1: "worse"}
 NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan, 0)
 COLUMNS = frozenset({"seed", "at", "metric", "value"})  # of a history
-MAX_LISTED_METRICS = 12  # metrics that a message lists
 
 
 def ranking(
@@ -409,19 +401,10 @@ def _rows_of(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":
     rows = history[(history["metric"] == metric) & in_rounds]
     if rows.empty:
         metrics = sorted(set(history.loc[in_rounds, "metric"].astype(str)))
-        if metric.startswith(PREFIX):
-            raise InputError(
-                f"metric: {metric!r} has a value for each client; compare worst_accuracy, "
-                "never_selected or another column of fs.left_out"
-            )
         if metric == "accuracy":
             fix = "give the data test samples (x_test or test_share)"
         else:
-            fix = (
-                nearest(metric, metrics)
-                if len(metrics) <= MAX_LISTED_METRICS
-                else f"such as {metrics[0]!r}"
-            )
+            fix = nearest(metric, metrics)
         raise InputError(f"metric: the history has no {metric!r}; {fix}")
     return rows
 

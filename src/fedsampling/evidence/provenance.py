@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.files import digest, read_record
-from fedsampling.base.records import differences
 from fedsampling.evidence.statistics import show_range
 from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary, joined
 
@@ -175,23 +174,6 @@ def changed(summaries: Summaries) -> list[str]:
     """List the settings that overrides changed in an artefact's runs."""
     changes = (summary.provenance.get("changed", ()) for summary in summaries.values())
     return list(dict.fromkeys(line for lines in changes for line in lines))
-
-
-def differing(summaries: Summaries, other_summaries: Summaries) -> list[str]:
-    """List the differences between runs of the same experiments in two result folders.
-
-    Returns ``key value (value in the other folder)``; ``"code"`` if only the code differs; empty if
-    the runs are identical.
-    """
-    pairs = [(summaries[name], other_summaries[name]) for name in summaries]
-    if all(_fingerprint(ours) == _fingerprint(theirs) for ours, theirs in pairs):
-        return []
-    changes = (differences(ours.settings, theirs.settings) for ours, theirs in pairs)
-    return list(dict.fromkeys(line for lines in changes for line in lines)) or ["code"]
-
-
-def _fingerprint(summary: Summary) -> tuple[Any, Any]:
-    return summary.provenance["hashes"], summary.provenance["code"]
 
 
 def _part(names: Sequence[str], total: int) -> str:

@@ -159,14 +159,23 @@ def runs_of_manifest(
     """Load the runs that a manifest lists, which must be exactly those in `seeds`, by hash."""
     try:
         digests = _digests_in(manifest, job, seeds)
-        runs = {run: _listed(stores, run, digests[run]) for run in seeds}
+        runs = {
+            run: next(
+                (
+                    result
+                    for result in store.versions(stores, run)
+                    if result.metadata["digest"] == digests[run]
+                ),
+                None,
+            )
+            for run in seeds
+        }
         problems = [
             f"{manifest.with_suffix('').name} of {manifest.parent.parent.name}/"
-            f"{manifest.parent.name}: run {run} (seed {seeds[run]}) is "
-            f"{'different from the manifest' if result else 'missing or corrupt'}; "
+            f"{manifest.parent.name}: run {run} (seed {seeds[run]}) is missing or changed; "
             "run the same command to recompute it"
             for run, result in runs.items()
-            if result is None or result.metadata["digest"] != digests[run]
+            if result is None
         ]
         if problems:
             raise DamagedError(*problems)
@@ -175,15 +184,6 @@ def runs_of_manifest(
         raise
     case, sampler = manifest.parent.parent.name, manifest.parent.name
     return [(case, sampler, result) for result in runs.values() if result]
-
-
-def _listed(stores: Sequence[Path], run_hash: str, digest: str) -> store.Result | None:
-    """Return the version of a run that a manifest lists; if there is none, any other version."""
-    result = None
-    for result in store.versions(stores, run_hash):
-        if result.metadata["digest"] == digest:
-            break
-    return result
 
 
 def _digests_in(manifest: Path, job: str, seeds: Mapping[str, int]) -> dict[str, Any]:

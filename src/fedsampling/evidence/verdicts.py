@@ -334,7 +334,7 @@ class Claim:
     file does not give it. `scale`: smallest scale of its runs, a key of
     :data:`~.provenance.SCALES`; empty without runs. `seeds`, `most_seeds`: fewest and most seeds of
     the numbers shown; 0 without runs. `covers`: covered part of the paper's experiments; empty if
-    all. `settles`: runs still missing for the paper's size, with hours and command; empty if
+    all. `settles`: runs still missing for the paper's size, with their command; empty if
     complete. `power`: number of seeds that would decide an open claim; empty if decided. `drawn`:
     empty if the runs are not evidence. `readings`: the verdict under each tried setting that the
     paper does not give. `caveat`: one sentence that a reader must know to use the verdict. `parts`:

@@ -13,22 +13,21 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.data.sources.local_files import folder, is_url
+from fedsampling.data.sources.local_files import folder
 from fedsampling.samplers.interface.in_settings import load_file
 
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
 PRODUCTS_VARIABLE = "FEDSAMPLING_PRODUCTS"
 # Keys that describe a machine: no result depends on them, and reports do not show them.
 MACHINE_KEYS = frozenset({"mirror", "reuse", "store", "cluster"})
-UNNAMED_RUN = "results"  # name of the run without a name, for `beside`
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 # Folders of results and logs: a run cannot have these names.
 RESERVED_NAMES = frozenset(
     [
         *("artefacts", "benchmarks", "cards", "checkpoints", "claims", "claims_unfinished"),
         *("compare", "data", "explorer", "gpus", "made", "report", "runs", "store", "summaries"),
-        *("tune", "unfinished", UNNAMED_RUN),
-        *("card", "draw", "fetch", "judge", "render", "simulate", "slurm", "summarise"),
+        *("tune", "unfinished"),
+        *("card", "draw", "fetch", "simulate", "slurm"),
     ]
 )
 # Suffixes of files next to these folders.
@@ -131,11 +130,6 @@ class Config(Strict):
         description="Name of this run, such as my-try. Its results go to results/my-try/ and leave "
         "other runs unchanged. All runs share downloaded data and the store of finished runs.",
     )
-    beside: Name | None = Field(
-        None,
-        description="Name of another run to compare with (results: the run without a name). "
-        "Figures show its curves dotted wherever the two runs differ.",
-    )
     schemes: list[PathText] = Field(
         default_factory=list,
         description="Your own Python files that define samplers (docs/add-a-sampler.md). "
@@ -144,7 +138,7 @@ class Config(Strict):
     )
     mirror: PathText | None = Field(
         None,
-        description="Folder or URL that holds the official files under their original names; "
+        description="Folder that holds the official files, DATASET/FILE with their original names; "
         "tried before the official addresses. If null, the environment variable "
         f"{MIRROR_VARIABLE} is used.",
     )
@@ -219,20 +213,6 @@ class Config(Strict):
             raise ValueError(f"'{run}' is reserved for results; use another name")
         return run
 
-    @field_validator("beside", mode="before")
-    @classmethod
-    def _not_a_path(cls, beside: Any) -> Any:
-        if isinstance(beside, str) and (name := Path(beside).name) != beside:
-            raise ValueError(f"{short(beside)} is a path; did you mean {name!r}?")
-        return beside
-
-    @field_validator("beside")
-    @classmethod
-    def _not_this_run(cls, beside: str | None, info: ValidationInfo) -> str | None:
-        if beside and beside == (info.data.get("run") or UNNAMED_RUN):
-            raise ValueError(f"{short(beside)} is this run itself; name another run")
-        return beside
-
     @property
     def computes(self) -> bool:
         """Whether missing runs are computed; scale best only shows finished runs."""
@@ -245,12 +225,6 @@ class Config(Strict):
     def run_folder(self, results: Path) -> Path:
         """Return the results folder of this run."""
         return results / self.run if self.run else results
-
-    def other_run(self, results: Path) -> Path | None:
-        """Return the results folder of the run to compare with, if any."""
-        if self.beside is None:
-            return None
-        return results if self.beside == UNNAMED_RUN else results / self.beside
 
     def public(self) -> dict[str, Any]:
         """Return the settings that a report shows: no private keys, file names without paths."""
@@ -278,10 +252,9 @@ def parse(content: dict[str, Any]) -> Config:
         for name in config.reuse
         if not os.path.isdir(name)
     ]
-    if config.mirror and not (is_url(config.mirror) or os.path.isdir(folder(config.mirror))):
+    if config.mirror and not os.path.isdir(folder(config.mirror)):
         problems.append(
-            f"{mirror}: '{config.mirror}' is not a folder; must be the folder or URL of the "
-            "official files"
+            f"{mirror}: '{config.mirror}' is not a folder; must be the folder of the official files"
         )
     if config.store and (wrong := _unusable_store(config.store)):
         problems.append(f"store: {wrong}")

@@ -253,8 +253,7 @@ def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
     samplers = merged.get("samplers")
     if isinstance(samplers, dict) and isinstance(samplers.get("*"), dict):
         try:
-            availability = merged["settings"].get("availability") or {}
-            away = availability.get("name", "always") != "always"
+            away = bool(merged["settings"].get("availability"))
             merged["samplers"] = expand_star(samplers, away)
         except InputError as error:
             raise InputError(*(f"{prefix}.samplers.{line}" for line in error.lines)) from None

@@ -5,7 +5,7 @@ runs and their scale.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,43 +75,17 @@ def software_bibtex(software: Software, finished: str | None, settings: Iterable
     return _entry("fedsampling", fields)
 
 
-def cited(
-    software: Software, paper: Paper, claim: Claim, origin: Provenance | None
-) -> dict[str, str]:
-    """Cite the verdict on a claim, as a ``line`` of text and as a ``bibtex`` entry.
-
-    Both name the version and, if recorded, the commit that computed the runs, or the number of
-    these commits if more than two did; the artefact's provenance lists them.
-    """
+def cited(software: Software, paper: Paper, claim: Claim, origin: Provenance | None) -> str:
+    """Cite the verdict on a claim in one line."""
     grade = "" if claim.grade == "paper's size" else f" ({LABELS.get(claim.grade, claim.grade)})"
     cited_claim = f"Claim {claim.id} of {paper.title}: {claim.verdict}{grade}"
-    produced = [f"version {software.version}"]
-    if origin and origin.commit:
-        produced.append(_commits(origin.commit.split(", ")))
     runs = [f"{claim.scale} scale"] if claim.scale else []
     runs += [f"{claim.seeds} seeds"] if claim.seeds else []
     runs += [f"runs finished on {origin.finished[:10]}"] if origin and origin.finished else []
     runs.append(f"{paper.key}.html#claim-{claim.id}")
-    fields = {
-        "author": _authors(software),
-        "title": f"{{{_escape(cited_claim)}}}",
-        "howpublished": _escape(", ".join(["fedsampling", *produced])),
-        "note": _escape("; ".join(runs)),
-        **software.url,
-    }
-    if origin and origin.finished:
-        fields["year"] = origin.finished[:4]
-    line = f"{', '.join(software.authors)}. {cited_claim}. fedsampling, {', '.join(produced)}; "
-    return {
-        "line": f"{line}{'; '.join([*runs, *filter(None, [software.address])])}.",
-        "bibtex": _entry(f"fedsampling:{paper.key}:{claim.id}", fields),
-    }
-
-
-def _commits(commits: Sequence[str]) -> str:
-    if len(commits) > 2:
-        return f"runs from {len(commits)} commits"
-    return f"commit{'s' * (len(commits) > 1)} {' and '.join(commits)}"
+    runs += [software.address] if software.address else []
+    authors = ", ".join(software.authors)
+    return f"{authors}. {cited_claim}. fedsampling, version {software.version}; {'; '.join(runs)}."
 
 
 def paper_bibtex(path: Path, key: str) -> str:

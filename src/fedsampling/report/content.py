@@ -3,7 +3,6 @@
 This is the first step of the report.  It reads the pipeline's records and computes nothing.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, sha256
 from fedsampling.evidence.provenance import Provenance
-from fedsampling.evidence.verdicts import GRADES, UNDECIDED, Claim
+from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation
 from fedsampling.report.drawing.artefacts import Exhibit
@@ -22,7 +21,6 @@ from fedsampling.report.drawing.views import RECORD
 from fedsampling.report.findings import as_published
 from fedsampling.report.names import paper_name
 
-REPLIES = "answers.md"  # of the authors, in the paper's folder
 # Builds the report from published runs; in a clone, `make reproduce` does the same.
 FROM_PUBLISHED_RUNS = "snakemake --cores all --config scale=best"
 Record = TypeVar("Record")
@@ -36,7 +34,6 @@ class Chapter:
     bibtex: str  # entry that cites the paper
     exhibits: tuple[Exhibit, ...]  # existing artefacts, in the order of ``paper.yaml``
     claims: tuple[Claim, ...]
-    replies: Mapping[str, tuple[str, ...]]  # paragraphs of the authors' reply, by claim
     # HTML; empty unless the results are those that ``docs/findings.md`` describes
     findings: str = ""
 
@@ -101,23 +98,6 @@ def period(chapters: Sequence[Chapter]) -> tuple[str, str] | None:
     return (min(started), max(finished)) if started and finished else None
 
 
-def clearest(claims: Iterable[Claim]) -> Claim | None:
-    """Choose a paper's most informative claim; None if no claim was run.
-
-    Empirical claims come before code checks, then better grades before others, then decided claims
-    before undecided claims.
-    """
-    return min(
-        (claim for claim in claims if claim.grade != "not run"),
-        key=lambda claim: (
-            claim.kind != "empirical",
-            GRADES.index(claim.grade),
-            claim.verdict in UNDECIDED,
-        ),
-        default=None,
-    )
-
-
 def _chapter(paper: Paper, results: Path, judged: Path) -> Chapter:
     judgements = claims(judged) if judged.exists() else ()
     folder = results / "artefacts" / paper.key
@@ -127,23 +107,8 @@ def _chapter(paper: Paper, results: Path, judged: Path) -> Chapter:
         bibtex=citation.paper_bibtex(paper.folder / "paper.bib", paper.key),
         exhibits=tuple(_exhibit(path) for path in records if path.exists()),
         claims=judgements,
-        replies=_replies(paper.folder / REPLIES, paper),
         findings=as_published(paper, judgements, folder),
     )
-
-
-def _replies(path: Path, paper: Paper) -> dict[str, tuple[str, ...]]:
-    """Read the authors' replies: for each claim a heading ``## c1`` and paragraphs."""
-    if not path.is_file():
-        return {}
-    _, *sections = re.split(r"^## *", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    replies = {}
-    for section in sections:
-        name, _, text = section.partition("\n")
-        if (name := name.strip()) not in paper.claims:
-            raise InputError(f"{path}: claim '{name}' is unknown; {nearest(name, paper.claims)}")
-        replies[name] = tuple(" ".join(part.split()) for part in text.strip().split("\n\n"))
-    return replies
 
 
 def claims(path: Path) -> tuple[Claim, ...]:

@@ -1,4 +1,4 @@
-"""The report for programs: an RO-Crate with the provenance of every file, and schema.org in pages.
+"""The report for programs: an RO-Crate with the provenance of every file.
 
 The Workflow Run RO-Crate is the last step of the report: it describes the folder that
 :mod:`fedsampling.report.site` wrote.  The folder can be zipped and deposited.
@@ -14,18 +14,13 @@ from rocrate.rocrate import ROCrate
 from fedsampling.base import files
 from fedsampling.base.errors import InputError
 from fedsampling.report.citation import Software
-from fedsampling.report.content import Chapter, period, provenances, settings
-from fedsampling.report.drawing.saving import slug
+from fedsampling.report.content import Chapter, period, provenances
 
 METADATA = "ro-crate-metadata.json"
 _PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": "Process Run Crate",
     "https://w3id.org/ro/wfrun/workflow/0.5": "Workflow Run Crate",
     "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
-}
-_PARAMETERS = {
-    "scale": "Size of the runs: 'quick' only tests the installation, 'paper' is the paper's size",
-    "data": "Source of the data: 'official' files, or 'embedded' stand-ins, which are no evidence",
 }
 _FORMATS = {
     ".bib": "application/x-bibtex",
@@ -40,7 +35,6 @@ _FORMATS = {
     ".png": "image/png",
     ".svg": "image/svg+xml",
     ".tex": "application/x-tex",
-    ".webp": "image/webp",
     ".yaml": "application/yaml",
 }
 
@@ -146,18 +140,6 @@ def _describe_workflow(workflow: Any, chapters: Sequence[Chapter], software: Sof
     workflow["version"] = software.version
     workflow["license"] = crate.root_dataset["license"]
     workflow["author"] = workflow["creator"] = crate.root_dataset["author"]
-    workflow["input"] = [
-        _add(
-            crate,
-            f"#parameter-{name}",
-            "FormalParameter",
-            name=name,
-            description=description,
-            additionalType="Text",
-            valueRequired="True",
-        )
-        for name, description in _PARAMETERS.items()
-    ]
 
 
 def _describe_run(
@@ -174,11 +156,6 @@ def _describe_run(
     for name, digest in sorted({pair for origin in origins for pair in origin.inputs.items()}):
         properties = {"name": name, "sha256": digest, "description": "Input data, by its hash"}
         consumed.append(_add(crate, f"#input-{digest}", "CreativeWork", **properties))
-    for name, values in settings(chapters).items():
-        slot = crate.get(f"#parameter-{name}")
-        for value in values:
-            properties = {"name": name, "value": value, "exampleOfWork": slot}
-            consumed.append(_add(crate, f"#{name}-{value}", "PropertyValue", **properties))
     crate.root_dataset["mentions"] = _add(
         crate,
         "#run",
@@ -207,58 +184,3 @@ def _add(crate: ROCrate, identity: str, kind: str, **properties: Any) -> Context
     for name, value in properties.items():
         entity[name] = value
     return entity
-
-
-def linked_report(software: Software, chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Describe the report in terms of schema.org."""
-    when = period(chapters)
-    return {
-        "@type": "Dataset",
-        "name": f"Report of {software.title}",
-        "description": software.abstract,
-        "creator": [_organization(author) for author in software.authors],
-        "license": f"https://spdx.org/licenses/{software.licence}",
-        "version": software.version,
-        **({"dateModified": when[1]} if when else {}),
-        "citation": [_article(chapter) for chapter in chapters],
-        "distribution": {
-            "@type": "DataDownload",
-            "encodingFormat": "text/csv",
-            "contentUrl": "claims.csv",
-        },
-    }
-
-
-def linked_claims(software: Software, chapter: Chapter) -> list[dict[str, Any]]:
-    """Describe each verdict in terms of schema.org."""
-    return [
-        {
-            "@type": "ClaimReview",
-            "url": f"{chapter.key}.html#claim-{slug(claim.id)}",
-            "claimReviewed": claim.statement,
-            "itemReviewed": {"@type": "Claim", "appearance": _article(chapter)},
-            "author": [_organization(author) for author in software.authors],
-            "reviewRating": {
-                "@type": "Rating",
-                "alternateName": f"{claim.verdict} ({claim.grade})",
-            },
-            "reviewBody": claim.reason,
-        }
-        for claim in chapter.claims
-        if claim.grade != "not run"
-    ]
-
-
-def _article(chapter: Chapter) -> dict[str, Any]:
-    paper = chapter.paper
-    return {
-        "@type": "ScholarlyArticle",
-        "name": paper.title,
-        "author": [{"@type": "Person", "name": name} for name in chapter.authors],
-        "datePublished": str(paper.year),
-        **({"url": paper.url} if paper.url else {}),
-    }
-
-
-def _organization(name: str) -> dict[str, str]:
-    return {"@type": "Organization", "name": name}

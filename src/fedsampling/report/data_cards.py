@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, write_record
@@ -24,7 +23,6 @@ from fedsampling.report.content import validated
 from fedsampling.report.text import macro
 
 _SLOW_SECONDS = 1000.0
-_MAX_LABELS = 100  # with more labels, samples are not counted by label
 
 Statistics = Mapping[str, int | float | str]
 
@@ -51,17 +49,11 @@ class Origin:
 
 @dataclass(frozen=True)
 class Partition:
-    """The clients' data in experiments, `users`, that load the dataset in the same way.
-
-    `labels`, `labels_test`: samples of each class over all clients; empty if targets are no
-    classes.
-    """
+    """The clients' data in experiments, `users`, that load the dataset in the same way."""
 
     users: tuple[str, ...]
     settings: Mapping[str, Any]
     statistics: Statistics
-    labels: Mapping[str, int]
-    labels_test: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -92,12 +84,6 @@ class Card:
         """Names of the statistics that differ between partitions, in order of appearance."""
         names = dict.fromkeys(name for part in self.partitions for name in part.statistics)
         return tuple(name for name in names if name not in self.common)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """All labels with counts, sorted by value."""
-        names = {name for part in self.partitions for name in (*part.labels, *part.labels_test)}
-        return tuple(sorted(names, key=float))
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -222,11 +208,9 @@ def _load(
     record = loader(name, use)
     if isinstance(record, DelayModel):
         statistics, inputs, unverified = _describe_delays(record, use.seed, data, cache, mirror)
-        return Partition(users, use.settings, statistics, {}, {}), inputs, unverified
+        return Partition(users, use.settings, statistics), inputs, unverified
     loaded = record.load(data, use.seed, cache, mirror)
-    partition = Partition(
-        users, use.settings, loaded.describe(), _counts(loaded.y), _counts(loaded.y_test)
-    )
+    partition = Partition(users, use.settings, loaded.describe())
     return partition, loaded.inputs, loaded.unverified
 
 
@@ -259,22 +243,12 @@ def _describe_delays(
     return {**counts, **quantiles}, network.inputs, network.unverified
 
 
-def _counts(y: NDArray[Any]) -> dict[str, int]:
-    """Count samples by label; empty for real-valued targets and sequences."""
-    if not y.size or y.ndim != 1 or (y != np.round(y)).any():
-        return {}
-    labels, counts = np.unique(y, return_counts=True)
-    if len(labels) > _MAX_LABELS:
-        return {}
-    return {f"{label:g}": int(n) for label, n in zip(labels, counts, strict=True)}
-
-
 def _merged(partitions: list[Partition]) -> list[Partition]:
     """Join partitions with equal clients."""
     merged: list[Partition] = []
     for partition in partitions:
         for place, earlier in enumerate(merged):
-            if (earlier.statistics, earlier.labels) == (partition.statistics, partition.labels):
+            if earlier.statistics == partition.statistics:
                 merged[place] = replace(earlier, users=(*earlier.users, *partition.users))
                 break
         else:

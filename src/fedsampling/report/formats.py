@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,7 +14,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from PIL import Image
 
 from fedsampling.base.progress import format_duration
-from fedsampling.evidence.statistics import listed, show_interval
+from fedsampling.evidence.statistics import show_interval
 from fedsampling.evidence.verdicts import Claim, Interval
 from fedsampling.experiments.papers import Reported
 from fedsampling.report.drawing.artefacts import Exhibit
@@ -26,8 +25,6 @@ from fedsampling.report.drawing.artefacts import Exhibit
 _POWERS = "⁰¹²³⁴-⁹"
 _SYMBOL = r"(?:(?<!\w)[^\W\d_][\u0300-\u036f]?|[\])}|‖]|(?<![\w.])\d+(?=\^))"
 _SCRIPT = rf"[_^](?:\{{(?:[^{{}}]|\{{[^{{}}]*\}})*\}}|[-−]?[^\W_{_POWERS}]{{1,3}}|\*)"
-_SUBSCRIPTS = dict(zip("0123456789aeijkmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑᵢⱼₖₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
-_SUPERSCRIPTS = dict(zip("0123456789kmnorst", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵏᵐⁿᵒʳˢᵗ", strict=True))
 _GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "eta": "η", "sigma": "σ", "sum": "Σ"}
 _NAMED = re.compile(rf"\b(?:{'|'.join(_GREEK)})(?=[_^][\w{{])")
 # Figures and tables by the paper's own number; all others are folded away.
@@ -48,26 +45,9 @@ def typeset_html(html: str) -> Markup:
     return Markup(re.sub(r"(?<=>)[^<>]+", lambda match: _set(match[0]), html))
 
 
-def symbols(text: object) -> str:
-    """Write subscripts and superscripts as Unicode characters, for titles without HTML."""
-
-    def translate(script: re.Match[str]) -> str:
-        letters = script[0][1:].strip("{}")
-        table = _SUBSCRIPTS if script[0][0] == "_" else _SUPERSCRIPTS
-        return "".join(table[x] for x in letters) if set(letters) <= set(table) else script[0]
-
-    return _FORMULA.sub(
-        lambda match: match[1] + re.sub(_SCRIPT, translate, match[2]), _greek(str(text))
-    )
-
-
-def _greek(text: str) -> str:
-    """Replace names of Greek letters in formulas: ``beta_1`` becomes ``β_1``."""
-    return _NAMED.sub(lambda match: _GREEK[match[0]], text)
-
-
 def _set(escaped: str) -> str:
-    escaped = re.sub(r"(?<=\d) (?=%)|(?<=\b\w) (?== )|(?<= \w =) (?=\d)", "\u00a0", _greek(escaped))
+    escaped = _NAMED.sub(lambda match: _GREEK[match[0]], escaped)
+    escaped = re.sub(r"(?<=\d) (?=%)|(?<=\b\w) (?== )|(?<= \w =) (?=\d)", "\u00a0", escaped)
     return _FORMULA.sub(lambda match: match[1] + re.sub(_SCRIPT, _script, match[2]), escaped)
 
 
@@ -83,7 +63,7 @@ def exhibit_name(exhibit: Exhibit) -> str:
     """Name an artefact: a figure or table of the paper by its number, others by their title."""
     if NUMBERED.fullmatch(exhibit.artefact):
         return in_words(exhibit.artefact)
-    return symbols(exhibit.title)
+    return exhibit.title
 
 
 def in_words(identifier: str) -> str:
@@ -109,25 +89,6 @@ def recorded_duration(seconds: float | None) -> str:
     return "not recorded" if seconds is None else format_duration(seconds)
 
 
-def experiments_by_paper(users: Iterable[str]) -> dict[str, str]:
-    """List experiments with their case, or number of cases, from ``paper/experiment: case, …``."""
-    by_paper: dict[str, dict[str, list[str]]] = {}
-    for user in users:
-        name, _, cases = user.partition(": ")
-        paper, _, experiment = name.partition("/")
-        by_paper.setdefault(paper, {}).setdefault(experiment, []).extend(cases.split(", "))
-    return {
-        paper: ", ".join(name + _cases(cases) for name, cases in experiments.items())
-        for paper, experiments in by_paper.items()
-    }
-
-
-def _cases(names: Sequence[str]) -> str:
-    if len(names) > 1:
-        return f" ({len(names)} cases)"
-    return "" if names[0] == "base" else f" ({names[0]})"
-
-
 def as_json(content: Any) -> Markup:
     """Write JSON that cannot close its script element."""
     return Markup(json.dumps(content, ensure_ascii=False).replace("<", "\\u003c"))
@@ -140,32 +101,6 @@ def size_attributes(png: Path) -> Markup:
     return Markup(f'width="{width}" height="{height}" style="--wide: {width}px"')
 
 
-def with_labelled_cells(html: str) -> str:
-    """Label each cell of a table with its column: on a narrow screen, a row becomes a card."""
-    return re.sub("<table.*?</table>", _label_cells, html, flags=re.DOTALL)
-
-
-def _label_cells(table: re.Match[str]) -> str:
-    heads = [
-        symbols(re.sub("<[^>]*>", "", head)).replace('"', "&quot;")
-        for head in re.findall("<th>(.*?)</th>", table[0])
-    ]
-
-    def row(match: re.Match[str]) -> str:
-        names = iter(heads)
-        return re.sub("<td>", lambda _: f'<td data-label="{next(names, "")}">', match[0])
-
-    html = re.sub("<tr>.*?</tr>", row, table[0], flags=re.DOTALL)
-    for old, new in {
-        "<table[^>]*>": '<table class="cards">',
-        "<th></th>": "<td></td>",
-        "<th>": '<th scope="col">',
-        ' style="text-align: right;"': "",
-    }.items():
-        html = re.sub(old, new, html)
-    return html
-
-
 # Our values next to the paper's: axes of claim cards, and the numbers that a figure prints.
 #
 # Positions are in per cent of the axis' width; ``templates/parts.html.j2`` draws them as inline
@@ -173,7 +108,6 @@ def _label_cells(table: re.Match[str]) -> str:
 
 
 _MARGIN = 0.06  # of the axis, at either end
-_DOT, _DOT_WIDTH, _TICKS = 11, 1.5, 20  # a dot's height in pixels and width in per cent; the ticks
 _LOGARITHMIC_FROM = 10.0  # ratio of the largest to the smallest number on an axis of ratios
 
 
@@ -204,71 +138,6 @@ class Axis:
 def axes(drawn: Iterable[Interval]) -> tuple[Axis, ...]:
     """Place a claim's intervals on axes, one for each unit and statement."""
     return tuple(_axis(list(group)) for _, group in groupby(drawn, _statement))
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A claim's number under one setting; `x` in per cent, `y` in pixels from the top."""
-
-    setting: str
-    verdict: str
-    text: str
-    x: float
-    y: float
-    is_main: bool
-
-
-@dataclass(frozen=True)
-class SettingsPlot:
-    """A claim's number under all settings that the paper leaves open."""
-
-    name: str
-    axis: Axis
-    dots: tuple[Dot, ...]
-    height: int
-
-
-def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
-    """Lay out a plot for each number with several settings; dots that would overlap are stacked."""
-    names = dict.fromkeys(interval.name for r in claim.readings for interval in r.drawn)
-    plots = []
-    for name in names:
-        rows = [
-            (reading, interval)
-            for reading in claim.readings
-            for interval in reading.drawn
-            if interval.name == name
-        ]
-        if len(rows) < 2 or len({_statement(interval) for _, interval in rows}) > 1:
-            continue
-        axis = _axis([interval for _, interval in rows])
-        columns = [round(bar.value / _DOT_WIDTH) for bar in axis.bars]
-        height = _DOT * max(Counter(columns).values()) + _TICKS
-        dots = tuple(
-            Dot(
-                reading.setting,
-                reading.verdict,
-                bar.text,
-                round(column * _DOT_WIDTH, 2),
-                height - _TICKS - _DOT * (columns[:place].count(column) + 0.5),
-                reading.ours == claim.ours,
-            )
-            for place, ((reading, _), bar, column) in enumerate(
-                zip(rows, axis.bars, columns, strict=True)
-            )
-        )
-        plots.append(SettingsPlot(name, axis, dots, height))
-    return tuple(plots)
-
-
-def accepted_values(drawn: Iterable[Interval]) -> list[str]:
-    """Return the values that the rule accepts as reproduced, a line for each statement."""
-    lines = []
-    for (unit, least, most, _), group in groupby(drawn, _statement):
-        names = listed([interval.name for interval in group])
-        if region := _region(least, most):
-            lines.append(f"{unit}: {region}, for {names}")
-    return lines
 
 
 def _region(least: float | None, most: float | None) -> str:
@@ -340,20 +209,17 @@ def _round(value: float) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
-_DECIMAL = re.compile(r"-?\d+(?:\.(?P<digits>\d+))?(?:e(?P<power>[+-]?\d+))?")
-_MEASURED = frozenset({"%", "dB", "points", "s"})  # units of integers that were rounded
+_DECIMAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
 class PrintedNumber:
     """A number that the paper prints, a row of ``reported.csv``, next to ours.
 
-    `rounding` is half a unit of the last printed digit; empty if the number is exact, or for text.
     `claim` compares the number with `ours` and its interval; empty without one.
     """
 
     row: Reported
-    rounding: str
     claim: str
     ours: str
 
@@ -366,7 +232,6 @@ def printed_numbers(
     numbers = [
         PrintedNumber(
             row,
-            rounding(row.value, row.unit),
             row.claim if row.claim in by_id else "",
             _ours(by_id.get(row.claim), row.value),
         )
@@ -374,15 +239,6 @@ def printed_numbers(
         if row.artefact == artefact
     ]
     return tuple(sorted(numbers, key=lambda number: (not number.ours, not number.claim)))
-
-
-def rounding(value: str, unit: str) -> str:
-    """Return half a unit of the last printed digit, such as ``± 0.05`` for 23.1."""
-    match = _DECIMAL.fullmatch(value)
-    if not match or (match["digits"] is None and match["power"] is None and unit not in _MEASURED):
-        return ""
-    exponent = int(match["power"] or 0) - len(match["digits"] or "")
-    return f"± {0.5 * 10.0**exponent:g}"
 
 
 def _ours(claim: Claim | None, value: str) -> str:

@@ -22,87 +22,58 @@ class Name:
 
     title: str  # full name with its abbreviation, for pages
     short: str  # short name, for figures
-    aliases: str = ""  # other names and words, for the search field
 
 
 NAMES: Mapping[str, Name] = {
     "cpow_d": Name(
-        "Power-of-Choice with losses on a mini-batch (cpow-d)",
-        "Power-of-Choice, mini-batch",
-        "Cho et al. 2022",
+        "Power-of-Choice with losses on a mini-batch (cpow-d)", "Power-of-Choice, mini-batch"
     ),
-    "fedgs": Name("Graph-based sampling (FedGS)", "FedGS", "availability labels 3DG graph"),
-    "fedcor": Name("Correlation of clients' losses (FedCor)", "FedCor", "Gaussian process"),
-    "fedvarp": Name(
-        "Uniform sampling with remembered updates (FedVARP)", "FedVARP", "variance reduction"
-    ),
-    "hics": Name("Hierarchical clustered sampling (HiCS-FL)", "HiCS-FL", "entropy heterogeneity"),
-    "mifa": Name("Last updates of all clients (MIFA)", "MIFA", "availability memory"),
-    "oort_fedscale": Name("Oort as in FedScale's code", "Oort, FedScale", "utility"),
-    "active_fl": Name("Active federated learning (ActiveFL)", "ActiveFL", "AFL losses"),
-    "f3ast": Name("Sampling by participation rates (F3AST)", "F3AST", "F3ast availability"),
-    "fedavg_normalised": Name(
-        "FedAvg, weights normalised over participants", "FedAvg", "McMahan et al. 2017"
-    ),
-    "rpow_d": Name(
-        "Power-of-Choice with stale losses (rpow-d)",
-        "Power-of-Choice, stale losses",
-        "Cho et al. 2022",
-    ),
-    "tifl_adaptive": Name("Adaptive tier selection (TiFL)", "TiFL, adaptive", "tiers"),
-    "approx_opt": Name(
-        "Approximately optimal sampling (ApproxOptSampling)", "ApproxOptSampling", "optimal"
-    ),
-    "available": Name(
-        "Optimal client sampling (OCS)",
-        "OCS",
-        "AOCS approximate optimal client sampling optimal sampling importance sampling",
-    ),
-    "binomial": Name("Binomial sampling", "Binomial", "Bernoulli sampling"),
+    "fedgs": Name("Graph-based sampling (FedGS)", "FedGS"),
+    "fedcor": Name("Correlation of clients' losses (FedCor)", "FedCor"),
+    "fedvarp": Name("Uniform sampling with remembered updates (FedVARP)", "FedVARP"),
+    "hics": Name("Hierarchical clustered sampling (HiCS-FL)", "HiCS-FL"),
+    "mifa": Name("Last updates of all clients (MIFA)", "MIFA"),
+    "oort_fedscale": Name("Oort as in FedScale's code", "Oort, FedScale"),
+    "active_fl": Name("Active federated learning (ActiveFL)", "ActiveFL"),
+    "f3ast": Name("Sampling by participation rates (F3AST)", "F3AST"),
+    "fedavg_normalised": Name("FedAvg, weights normalised over participants", "FedAvg"),
+    "rpow_d": Name("Power-of-Choice with stale losses (rpow-d)", "Power-of-Choice, stale losses"),
+    "tifl_adaptive": Name("Adaptive tier selection (TiFL)", "TiFL, adaptive"),
+    "approx_opt": Name("Approximately optimal sampling (ApproxOptSampling)", "ApproxOptSampling"),
+    "available": Name("Optimal client sampling (OCS)", "OCS"),
+    "binomial": Name("Binomial sampling", "Binomial"),
     "clustered_similarity": Name(
-        "Clustered sampling by similarity of updates",
-        "Clustered, similarity",
-        "Fraboni et al. 2021, Algorithm 2",
+        "Clustered sampling by similarity of updates", "Clustered, similarity"
     ),
-    "clustered_size": Name(
-        "Clustered sampling by sample size", "Clustered, size", "Fraboni et al. 2021, Algorithm 1"
-    ),
-    "cyclic": Name("Cyclic client participation", "Cyclic", "CyCP round robin"),
-    "delayhet_sampling": Name(
-        "DelayHet by sampling (DelayHetSampling)", "DelayHetSampling", "latency"
-    ),
+    "clustered_size": Name("Clustered sampling by sample size", "Clustered, size"),
+    "cyclic": Name("Cyclic client participation", "Cyclic"),
+    "delayhet_sampling": Name("DelayHet by sampling (DelayHetSampling)", "DelayHetSampling"),
     "delayhet_submodular": Name(
-        "DelayHet by submodular maximisation (DelayHetSubmodular)", "DelayHetSubmodular", "latency"
+        "DelayHet by submodular maximisation (DelayHetSubmodular)", "DelayHetSubmodular"
     ),
     "delta": Name("Diverse client sampling (DELTA)", "DELTA"),
-    "divfl": Name("Diverse client selection (DivFL)", "DivFL", "submodular facility location"),
+    "divfl": Name("Diverse client selection (DivFL)", "DivFL"),
     "fedavg": Name(
-        "FedAvg in which absent clients keep the global model",
-        "FedAvg, absent keep the model",
-        "McMahan et al. 2017 Fraboni et al. 2021, equation (3)",
+        "FedAvg in which absent clients keep the global model", "FedAvg, absent keep the model"
     ),
-    "fedcs": Name("Client selection by deadline (FedCS)", "FedCS", "Nishio resource"),
-    "flanp": Name(
-        "Fastest clients first (FLANP)", "FLANP", "straggler adaptive node participation"
-    ),
-    "full": Name("Full participation (all clients)", "all clients", "no sampling"),
+    "fedcs": Name("Client selection by deadline (FedCS)", "FedCS"),
+    "flanp": Name("Fastest clients first (FLANP)", "FLANP"),
+    "full": Name("Full participation (all clients)", "all clients"),
     "isfedavg": Name("Importance sampling of clients and data (ISFedAvg)", "ISFedAvg"),
     "isfedavg_agents": Name(
-        "Importance sampling of clients (ISFedAvg, agents)", "ISFedAvg, agents", "gradient norm"
+        "Importance sampling of clients (ISFedAvg, agents)", "ISFedAvg, agents"
     ),
-    "kvib": Name("Online variance reduction (K-Vib)", "K-Vib", "bandit variance"),
-    "luo2022": Name("Adaptive client sampling (Luo et al. 2022)", "Luo et al.", "runtime"),
-    "md": Name("MD sampling (multinomial)", "MD", "multinomial distribution FedProx"),
-    "oort": Name("Oort: guided participant selection", "Oort", "utility"),
-    "poisson": Name("Poisson sampling", "Poisson", "independent sampling"),
-    "power_of_choice": Name(
-        "Power-of-Choice (largest losses)", "Power-of-Choice", "pow-d biased selection"
-    ),
-    "random": Name("Random selection", "random", "random baseline uniform"),
-    "stratified": Name("Stratified sampling", "Stratified", "strata"),
-    "target": Name("Target sampling (one client per label)", "target", "oracle"),
-    "tifl": Name("Tier-based selection (TiFL)", "TiFL", "tiers"),
-    "uniform": Name("Uniform sampling", "Uniform", "random"),
+    "kvib": Name("Online variance reduction (K-Vib)", "K-Vib"),
+    "luo2022": Name("Adaptive client sampling (Luo et al. 2022)", "Luo et al."),
+    "md": Name("MD sampling (multinomial)", "MD"),
+    "oort": Name("Oort: guided participant selection", "Oort"),
+    "poisson": Name("Poisson sampling", "Poisson"),
+    "power_of_choice": Name("Power-of-Choice (largest losses)", "Power-of-Choice"),
+    "random": Name("Random selection", "random"),
+    "stratified": Name("Stratified sampling", "Stratified"),
+    "target": Name("Target sampling (one client per label)", "target"),
+    "tifl": Name("Tier-based selection (TiFL)", "TiFL"),
+    "uniform": Name("Uniform sampling", "Uniform"),
 }
 
 DATASETS: Mapping[str, str] = {
@@ -138,7 +109,7 @@ def display_name(key: str) -> Name:
         return Name(key, key)
     setting = key.removeprefix(f"{base}-").replace("-", " ")
     sampler = NAMES[base]
-    return Name(f"{sampler.title}, {setting}", f"{sampler.short}, {setting}", sampler.aliases)
+    return Name(f"{sampler.title}, {setting}", f"{sampler.short}, {setting}")
 
 
 def paper_name(paper: Paper) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from fedsampling.base.progress import plural
 from fedsampling.evidence.statistics import listed, show_interval
 from fedsampling.evidence.verdicts import (
-    DEPENDS,
     GRADES,
     LABELS,
     VERDICTS,
@@ -37,30 +37,9 @@ GLYPHS: Mapping[Verdict, str] = {
     "insufficient data": "?",
     "not run": "–",
 }
-# Predicates of one claim and of several, by verdict; all other verdicts are unclear.
-PREDICATES: Mapping[str, tuple[str, str]] = {
-    "reproduced": ("holds", "hold"),
-    "partly reproduced": ("holds in part", "hold in part"),
-    "contradicted": ("is contradicted", "are contradicted"),
-    "supports": ("is supported", "are supported"),
-    "partly supports": ("is supported in part", "are supported in part"),
-    "opposes": ("is opposed", "are opposed"),
-    DEPENDS: ("depends on unstated choices", "depend on unstated choices"),
-    "not comparable": ("is not comparable", "are not comparable"),
-    "unclear": ("is undecided", "are undecided"),
-}
 Column = Grade | Literal["text against tables", "code checks"]
 COLUMNS: tuple[Column, ...] = (*GRADES, "text against tables", "code checks")
 ANSWERS: Mapping[Part, str] = {"holds": "Holds", "fails": "Fails", "open": "Undecided"}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """An outcome on the first screen: its title, a sentence, and the claims with their chapters."""
-
-    title: str
-    text: str
-    claims: tuple[tuple[Chapter, Claim], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,31 +131,16 @@ def summary(chapters: Sequence[Chapter]) -> list[str]:
     if not claims:
         return []
     tested = [claim for claim in claims if claim.grade != "not run"]
-    full = [claim for claim in tested if claim.grade == "paper's size"]
-    number = "all" if len(tested) == len(claims) else len(tested)
+    full = Counter(claim.verdict for claim in tested if claim.grade == "paper's size")
     papers = sum(bool(of_kind("empirical", [chapter])) for chapter in chapters)
     sentences = [
-        f"{_in_words(papers).capitalize()} paper{'s'[: papers != 1]} make{'s'[: papers == 1]} "
-        f"{len(claims)} empirical claims about client sampling; we tested {number}."
+        f"We tested {len(tested)} of {plural(len(claims), 'empirical claim')} "
+        f"of {plural(papers, 'paper')}."
     ]
     if full:
-        words = [claim.verdict if claim.verdict in PREDICATES else "unclear" for claim in full]
-        verdicts = [
-            f"{words.count(word) or 'none'} {predicate[words.count(word) > 1]}"
-            for word, predicate in PREDICATES.items()
-            if word in words or word == "contradicted"
-        ]
-        sentences.append(f"At the paper's size on verified data ({len(full)}), {listed(verdicts)}.")
-    against = {"contradicted", "opposes"}
-    if some := sum(
-        claim.verdict == DEPENDS and not against.isdisjoint(row.verdict for row in claim.readings)
-        for claim in tested
-    ):
-        sentences.append(
-            f"{some} of the claims that depend on unstated choices {'is' if some == 1 else 'are'} "
-            "contradicted under some of them."
-        )
-    if weaker := len(tested) - len(full):
+        verdicts = [f"{full[word]} {word}" for word in VERDICTS if full[word]]
+        sentences.append(f"At the paper's size on verified data: {listed(verdicts)}.")
+    if weaker := len(tested) - full.total():
         sentences.append(f"The evidence map shows the other {weaker}, with weaker evidence.")
     return [*sentences, *declared(tested)]
 
@@ -191,25 +155,22 @@ def declared(claims: Iterable[Claim]) -> list[str]:
     return [f"{which} rules that decide were written or changed after some results had been seen."]
 
 
-def main_outcomes(chapters: Sequence[Chapter]) -> tuple[Outcome, ...]:
-    """Return the claims that hold and those that do not.
-
-    If no claim at full size has the verdict, preliminary evidence takes its place.
-    """
+def main_outcomes(
+    chapters: Sequence[Chapter],
+) -> dict[str, tuple[tuple[Chapter, Claim], ...]]:
+    """Return the claims that hold and those that do not, with their chapters."""
     if not of_kind("empirical", chapters):
-        return ()
-    outcomes = []
-    for title, verdict, preliminary, side in (
-        ("Holds", "reproduced", "supports", "for"),
-        ("Does not hold", "contradicted", "opposes", "against"),
-    ):
-        claims, text = _with_verdict(chapters, verdict), ""
-        if not claims:
-            claims = _with_verdict(chapters, preliminary)
-            text = "No claim at the paper's size."
-            text += f" Smaller runs give evidence {side}:" if claims else ""
-        outcomes.append(Outcome(title, text, claims))
-    return tuple(outcomes)
+        return {}
+    verdicts = {"Holds": "reproduced", "Does not hold": "contradicted"}
+    return {
+        title: tuple(
+            (chapter, claim)
+            for chapter in chapters
+            for claim in of_kind("empirical", [chapter])
+            if claim.verdict == verdict
+        )
+        for title, verdict in verdicts.items()
+    }
 
 
 def headline(claim: Claim) -> str:
@@ -237,17 +198,3 @@ def answers(claim: Claim) -> str:
         return ""
     names = {part: [name for name, each in claim.parts.items() if each == part] for part in ANSWERS}
     return " ".join(f"{ANSWERS[part]}: {'; '.join(each)}." for part, each in names.items() if each)
-
-
-def _with_verdict(chapters: Sequence[Chapter], verdict: str) -> tuple[tuple[Chapter, Claim], ...]:
-    return tuple(
-        (chapter, claim)
-        for chapter in chapters
-        for claim in of_kind("empirical", [chapter])
-        if claim.verdict == verdict
-    )
-
-
-def _in_words(count: int) -> str:
-    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-    return words[count] if count < len(words) else str(count)

@@ -4,12 +4,10 @@
 folder.  ``templates/`` holds layout and text; this module prepares the values that they show.
 """
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +21,11 @@ from fedsampling.evidence.provenance import (
     recheck_sentence,
 )
 from fedsampling.evidence.statistics import listed
-from fedsampling.evidence.verdicts import GRADES, LABELS, Claim, Grade
-from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
+from fedsampling.evidence.verdicts import LABELS, Grade
+from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
 from fedsampling.report import citation, content, formats, overview
 from fedsampling.report.citation import Software
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, View, period, provenances
-from fedsampling.report.crate import linked_claims, linked_report
 from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
@@ -39,7 +36,6 @@ from fedsampling.report.text import TEMPLATES, environment
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
 from fedsampling.report.which_sampler.comparison import (
     Comparison,
-    read_clients,
     read_comparisons,
 )
 
@@ -56,29 +52,24 @@ GRADE_CLASSES: Mapping[Grade, str] = {
     "preliminary": "preliminary",
     "not run": "not-run",
 }
+LEFT_OUT = "left_out"  # artefact of the cross matrix whose notes say who is left out
 # The pages that every page links to; others are added if they exist.
 SITE_PAGES: Mapping[str, str] = {
     "index.html": "All papers",
     "claims.html": "All claims",
-    "figures.html": "Figures",
     "about.html": "Reproduce, cite, check",
 }
 # Functions that templates use as filters, by their names.
 FILTERS = (
     dataset_name,
-    formats.accepted_values,
     formats.axes,
     formats.exhibit_name,
-    formats.experiments_by_paper,
     formats.in_words,
     formats.recorded_duration,
     formats.setting,
-    formats.settings_plots,
     formats.statistic,
-    formats.symbols,
     formats.typeset,
     formats.typeset_html,
-    formats.with_labelled_cells,
     overview.answers,
     overview.headline,
     slug,
@@ -148,7 +139,6 @@ def write(
     scales = [f"{name}: {value}" for name, value in _settings(chapters).items()]
     bibtex = citation.software_bibtex(software, when[1] if when else None, scales)
     texts = {
-        "claims.csv": _claims_csv(chapters),
         "verdicts.json": verdicts_json(chapters),
         "fedsampling.bib": bibtex,
     }
@@ -157,8 +147,8 @@ def write(
         texts[name] = templates.get_template(f"{template or name}.j2").render(values)
 
     overall = {"settings": _settings(chapters), "checks": _checks(chapters)}
-    run = _provenance(chapters)
-    for name in ("README.md", "claims.html", "figures.html"):
+    run = _run_totals(chapters)
+    for name in ("README.md", "claims.html"):
         render(name, **overall)
     render(
         "about.html",
@@ -173,7 +163,6 @@ def write(
     render(
         "index.html",
         **overall,
-        metadata=_json_ld(linked_report(software, chapters)),
         map_rows=overview.evidence_map(chapters),
         run=run,
         outcomes=overview.main_outcomes(chapters),
@@ -184,14 +173,10 @@ def write(
             f"{chapter.key}.html",
             "paper.html",
             chapter=chapter,
-            metadata=_json_ld(*linked_claims(software, chapter)),
             settings=_settings([chapter]),
             checks=_checks([chapter]),
             tables=_tables(root, chapter),
         )
-        if chapter.claims:
-            value = _reproduced(chapter)
-            render(f"{chapter.key}/badge.svg", "badge.svg", title="claims reproduced", value=value)
     if cards:
         render("data.html")
     if explored:
@@ -199,7 +184,7 @@ def write(
             "explorer.html",
             views=as_json([_view_for_page(view, chapters) for view in explored]),
             colours=as_json({"samplers": style.SCHEMES, "palette": style.PALETTE}),
-            points=POINTS[0],
+            points=POINTS,
             library=LIBRARY_VERSION,
             start=_first_view(explored, comparison),
         )
@@ -211,8 +196,8 @@ def write(
             lookup=as_json(lookup_table(comparisons)),
             costs=INFORMATION_COSTS,
             settings=_settings([matrix]),
-            left_out=read_clients(root / CROSS_MATRIX, matrix),
-            as_json=as_json,
+            clients=[each for each in matrix.exhibits if each.artefact.startswith(CLIENTS)],
+            left_out=[each for each in matrix.exhibits if each.artefact == LEFT_OUT],
         )
     for name, text in texts.items():
         files.write_text(root / name, text)
@@ -243,7 +228,8 @@ def _tables(root: Path, chapter: Chapter) -> dict[str, Markup]:
     for exhibit in chapter.exhibits:
         if exhibit.kind != "figure":
             path = root / chapter.key / exhibit.artefact / exhibit.files["html"]
-            html = formats.with_labelled_cells(path.read_text("utf-8"))
+            html = path.read_text("utf-8").replace(' style="text-align: right;"', "")
+            html = html.replace("<th>", '<th scope="col">')
             tables[exhibit.artefact] = formats.typeset_html(html)
     return tables
 
@@ -266,49 +252,15 @@ def _settings(chapters: Sequence[Chapter]) -> dict[str, str]:
     return {name: listed(words) or "none" for name, words in content.settings(chapters).items()}
 
 
-def _provenance(chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Summarise the provenance of all artefacts."""
-    origins = list(provenances(chapters))
+def _run_totals(chapters: Sequence[Chapter]) -> dict[str, Any]:
+    """Return the period, number and computing time of all runs."""
     # Several artefacts can show the same runs; count these once.
-    distinct = list({(o.spec_digest, o.started, o.finished): o for o in origins}.values())
-    versions: dict[str, set[str]] = {}
-    for origin in origins:
-        for name, version in {
-            "fedsampling": origin.package,
-            "Python": origin.python,
-            **origin.versions,
-        }.items():
-            if version:
-                versions.setdefault(name, set()).update(version.split(", "))
+    origins = {(o.spec_digest, o.started, o.finished): o for o in provenances(chapters)}
     return {
         "period": period(chapters),
-        "devices": _distinct((origin.device for origin in origins), "; "),
-        "commits": _distinct((origin.commit for origin in origins), ", "),
-        "runs": sum(origin.runs for origin in distinct),
-        "seconds": sum(origin.seconds or 0.0 for origin in distinct),
-        "peak_mb": max((origin.peak_mb or 0.0 for origin in origins), default=0.0),
-        "versions": {name: sorted(versions[name]) for name in sorted(versions, key=str.lower)},
-        "inputs": sorted({pair for origin in origins for pair in origin.inputs.items()}),
+        "runs": sum(origin.runs for origin in origins.values()),
+        "seconds": sum(origin.seconds or 0.0 for origin in origins.values()),
     }
-
-
-def _distinct(values: Iterable[str | None], separator: str) -> list[str]:
-    """Split joined lists; return each entry once, sorted."""
-    return sorted({part for value in values if value for part in value.split(separator)})
-
-
-def _claims_csv(chapters: Iterable[Chapter]) -> str:
-    stream = io.StringIO()
-    table = csv.writer(stream, lineterminator="\n")
-    nested = ("declared", "drawn", "readings", "parts")
-    columns = [field.name for field in fields(Claim) if field.name not in nested]
-    table.writerow(["paper", *columns, "declared", "parts"])
-    for chapter in chapters:
-        for claim in chapter.claims:
-            declared = f"{claim.declared.when}, {claim.declared.date}" if claim.declared else ""
-            cells = [getattr(claim, name) for name in columns]
-            table.writerow([chapter.key, *cells, declared, overview.answers(claim)])
-    return stream.getvalue()
 
 
 def verdicts_json(chapters: Iterable[Chapter]) -> str:
@@ -331,6 +283,8 @@ def verdicts_json(chapters: Iterable[Chapter]) -> str:
             "ours_text": claim.ours,
             "verdict": claim.verdict,
             "grade": claim.grade,
+            "rule": claim.rule,
+            "reason": claim.reason,
             "parts": claim.parts,
             "seeds": claim.seeds,
             "declared": claim.declared and asdict(claim.declared),
@@ -341,15 +295,3 @@ def verdicts_json(chapters: Iterable[Chapter]) -> str:
         for claim in chapter.claims
     ]
     return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
-
-
-def _reproduced(chapter: Chapter) -> str:
-    """Count the reproduced claims among those tested at the paper's size."""
-    empirical = overview.of_kind("empirical", [chapter])
-    verdicts = [claim.verdict for claim in empirical if claim.grade == GRADES[0]]
-    count = f"{verdicts.count('reproduced')} of {len(verdicts)}" if verdicts else "no claim"
-    return f"{count} at the paper's size"
-
-
-def _json_ld(*entities: dict[str, Any]) -> Markup:
-    return as_json({"@context": "https://schema.org", "@graph": entities})

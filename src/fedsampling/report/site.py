@@ -7,12 +7,11 @@ are dates of runs.
 
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
-from PIL import Image
 
 from fedsampling.base import files
 from fedsampling.base.errors import InputError
@@ -29,12 +28,10 @@ _LIBRARY = {
     "uPlot.min.css": "uPlot.css",
     "LICENSE": "uPlot.LICENSE",
 }
-_THUMBNAILS, _WIDTH_PIXELS = "thumbnails", 320
-_QUALITY = 40  # of WebP; keeps fifty figures below 400 kB
 _MARK = ".fedsampling-report"
 # Files that make the workflow readable and runnable from the report.
 _WORKFLOW = ("Snakefile", "workflow/rules/*.smk", "workflow/schemas/*.json", "envs/*")
-_PAPER = ("paper.yaml", "paper.bib", "reported.csv", content.REPLIES)
+_PAPER = ("paper.yaml", "paper.bib", "reported.csv")
 
 
 def build(
@@ -70,7 +67,6 @@ def build(
             _copy(_VENDOR / name, root / _EXPLORER / target)
         outputs = [
             *linked,
-            *_write_thumbnails(root, chapters),
             *pages.write(
                 root, chapters, software, _within(results, project), shown_cards, recomputed, views
             ),
@@ -93,8 +89,8 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
     try:
         if out.exists() and any(out.iterdir()) and not (out / _MARK).exists():
             raise InputError(f"{out}: not a report; choose a new or empty folder")
-        _restore(out, before)  # a build that was killed between the two renames left it
-        shutil.rmtree(built, ignore_errors=True)
+        for leftover in (built, before):  # of a build that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
         built.mkdir(parents=True)
         yield built
         files.write_text(built / _MARK, "Every build replaces this folder; keep no files here.\n")
@@ -109,16 +105,8 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
             "choose a writable folder with free space"
         ) from error
     finally:
-        shutil.rmtree(built, ignore_errors=True)
-        with suppress(OSError):
-            _restore(out, before)
-
-
-def _restore(out: Path, before: Path) -> None:
-    """Keep one of two folders: `out` if it exists, else `before`, under the name of `out`."""
-    if before.exists() and not out.exists():
-        before.rename(out)
-    shutil.rmtree(before, ignore_errors=True)
+        for folder in (built, before):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _copy_workflow(root: Path, project: Path, config: Mapping[str, Any]) -> None:
@@ -176,17 +164,3 @@ def _within(results: Path, project: Path) -> str:
     if absolute.is_relative_to(project.resolve()):
         return absolute.relative_to(project.resolve()).as_posix()
     return "results/artefacts"
-
-
-def _write_thumbnails(root: Path, chapters: Sequence[Chapter]) -> Iterator[str]:
-    """Write a WebP picture of each figure in `root`; yield their names relative to it."""
-    for chapter in chapters:
-        for exhibit in chapter.exhibits:
-            if exhibit.kind == "figure":
-                source = root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
-                name = f"{_THUMBNAILS}/{exhibit.paper}-{exhibit.artefact}.webp"
-                with Image.open(source) as image, files.replacing(root / name) as path:
-                    small = image.convert("RGB")
-                    small.thumbnail((_WIDTH_PIXELS, _WIDTH_PIXELS))
-                    small.save(path, format="WEBP", quality=_QUALITY, method=6)
-                yield name

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fedsampling.experiments.config import Config
     from fedsampling.experiments.specs import Job
 
+PAPERS, RESULTS = Path("papers"), Path("results")
 PUBLISHED = Path("published_runs")  # finished runs that the repository includes
 CARDS = PUBLISHED / "cards"  # cards of the official data behind these runs
 INDEX = "index.json"

@@ -27,14 +27,12 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.numerics import (
-    Updates,
     dissimilarities,
     from_pairs,
     pairs,
     ward_groups,
-    ward_groups_from_sample,
 )
-from fedsampling.samplers.scheme import Candidates, Duplicates, Scheme, Setup, Slots, View, invert
+from fedsampling.samplers.scheme import Duplicates, Scheme, Setup, Slots, View, invert
 
 
 def allocate_by_size(n_samples: NDArray[np.integer], m: int) -> Array:
@@ -176,92 +174,21 @@ def units_by_similarity(
     Line 12 of the printed algorithm is corrected: b_i includes the units that distribution k
     already has, so the client's share is r'_{k,i} ← u_i, and q_k must grow by it before the next
     client.
-    """
-    single, clients, u = _single_client_distributions(n_samples, m)
-    if not clients.size:
-        return single
-    groups = ward_groups(rho[np.ix_(clients, clients)], u, int(n_samples.sum()), ward)  # lines 2, 3
-    return _add_groups(single, m, groups, clients, u, rng, ward)
 
-
-def units_by_sample(
-    n_samples: Ints,
-    updates: Updates,
-    m: int,
-    measure: str,
-    rng: np.random.Generator,
-    size: int,
-    ward: str = "paper",
-) -> Ints:
-    """Compute r'_{k,i} = M r_{k,i} of Algorithm 2 with groups formed from a random set of clients.
-
-    Parameters
-    ----------
-    n_samples, m, measure, ward
-        As in :func:`allocate_by_similarity`.
-    updates : float array, shape (n, d)
-    rng : numpy.random.Generator
-        Draws the set, and shuffles the clients of the groups without a distribution of their own.
-    size : int
-        Size of the set; with n or more, the result equals :func:`units_by_similarity`.
-
-    Returns
-    -------
-    int array, shape (m, n)
-        Rows sum to M and columns to m n_i for any groups, so the sampler stays unbiased.
-    """
-    single, clients, u = _single_client_distributions(n_samples, m)
-    if not clients.size:
-        return single
-    updates = updates if len(clients) == len(updates) else updates[clients]
-    groups = ward_groups_from_sample(updates, u, int(n_samples.sum()), measure, rng, size, ward)
-    return _add_groups(single, m, groups, clients, u, rng, ward)
-
-
-def shares(units: Ints) -> Array:
-    """Compute r_{k,i} = r'_{k,i} / M."""
-    r: Array = units / units[0].sum()
-    return r
-
-
-def one_from_each(r: Array, u: Array) -> Ints:
-    """Turn uniform variates, shape (..., m), into one client from each distribution r[k]."""
-    return np.stack([invert(r[k], u[..., k]) for k in range(len(r))], axis=-1)
-
-
-def _single_client_distributions(n_samples: Ints, m: int) -> tuple[Ints, Ints, Ints]:
-    """Give each client with m n_i ≥ M its ⌊m n_i/M⌋ distributions.
-
-    Returns `units`, shape (distributions, n); `clients`: clients with units left; `u`, shape of
-    `clients`: these units.
+    The clients of the groups without a distribution of their own are in random order, as in the
+    authors' code; the paper does not specify an order.
     """
     M = int(n_samples.sum())
     count, u = np.divmod(m * n_samples, M)
     client = np.repeat(np.arange(n_samples.size), count)
-    units = np.zeros((client.size, n_samples.size), np.int64)
-    units[np.arange(client.size), client] = M
+    single = np.zeros((client.size, n_samples.size), np.int64)
+    single[np.arange(client.size), client] = M
     clients = np.flatnonzero(u)
-    return units, clients, u[clients]
-
-
-def _add_groups(
-    single: Ints,
-    m: int,
-    groups: list[Ints],
-    clients: Ints,
-    u: Ints,
-    rng: np.random.Generator,
-    ward: str,
-) -> Ints:
-    """Allocate groups of `clients` to the distributions after `single`, shape (m, n).
-
-    `groups`: positions in `clients`. `u`, shape of `clients`: units of each client.
-
-    References: Lines 4 to 19 of Algorithm 2. The clients of the groups without a distribution of
-    their own are in random order, as in the authors' code; the paper does not specify an order.
-    """
+    if not clients.size:
+        return single
+    u = u[clients]
+    groups = ward_groups(rho[np.ix_(clients, clients)], u, M, ward)  # lines 2, 3
     m -= len(single)
-    M = int(u.sum()) // m
     q = np.array([u[group].sum() for group in groups])
     order = np.argsort(-q, kind="stable")  # line 4
     largest, smaller = order[:m], order[m:]
@@ -278,9 +205,20 @@ def _add_groups(
         ends - u[S], np.concatenate([[0], full[:-1]])[:, None]
     )
     units[:, S] = np.maximum(overlap, 0)
-    shared = np.zeros((m, single.shape[1]), np.int64)
+    shared = np.zeros((m, n_samples.size), np.int64)
     shared[:, clients] = units
     return np.concatenate([single, shared])
+
+
+def shares(units: Ints) -> Array:
+    """Compute r_{k,i} = r'_{k,i} / M."""
+    r: Array = units / units[0].sum()
+    return r
+
+
+def one_from_each(r: Array, u: Array) -> Ints:
+    """Turn uniform variates, shape (..., m), into one client from each distribution r[k]."""
+    return np.stack([invert(r[k], u[..., k]) for k in range(len(r))], axis=-1)
 
 
 def _checked(n_samples: NDArray[np.integer], m: int) -> Ints:
@@ -309,10 +247,6 @@ class ClusteredSize(Scheme, name="clustered_size"):
     duplicates: Duplicates = "independently"
 
     _pieces: list[tuple[Ints, Array]]  # clients of W_1, …, W_m, with their probabilities
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count the pieces of the distributions."""
-        return 10 * n, n
 
     def prepare(self, setup: Setup) -> None:
         """Compute the distributions W_1, …, W_m."""
@@ -352,48 +286,30 @@ class ClusteredSimilarity(Scheme, name="clustered_similarity"):
         "paper", description="Ward's method on the dissimilarities, or on rows of their matrix"
     )
 
-    candidates: Candidates = Field(
-        None,
-        description="size of the random set of clients that groups are formed from in each round, "
-        "for large populations; the others join these groups; null: all clients",
-    )
-
     needs = frozenset({"updates"})
+    pair_matrices = 5
     memory = ("G", "pairs")
 
     _counts: Ints
     _G: NDArray[np.float32]  # last updates, shape (runs, n, d)
     _pairs: Array
 
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count updates, pairs and distributions; products of updates, and Ward's tree."""
-        k = min(self.candidates or n, n)
-        pairs = 4 * k * n if self.candidates else (runs + 4) * n**2
-        products = (k if self.candidates else self.m) * n * d
-        return pairs + 0.5 * runs * n * d + 4 * self.m * n, products + 100 * k * n
-
     def prepare(self, setup: Setup) -> None:
         """Start from updates of zero, whose pairs are zero as well."""
         self._counts = counts(setup)
         n = len(self._counts)
         self._G = np.zeros((setup.runs, n, setup.dimension), np.float32)
-        size = n if self.candidates is None else 0
-        self._pairs = np.zeros((setup.runs, size, size))
+        self._pairs = np.zeros((setup.runs, n, n))
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Compute W_1, …, W_m in each run from the last updates, and draw l_k from W_k."""
         u = rng.uniforms("clients", self.m)
         clients = []
         for run, generator in enumerate(rng.generators("groups")):
-            clients.append(one_from_each(shares(self._units(run, generator)), u[run]))
+            rho = from_pairs(self._pairs[run], self.measure, self.ward)
+            units = units_by_similarity(self._counts, rho, self.m, generator, self.ward)
+            clients.append(one_from_each(shares(units), u[run]))
         return Slots.drawn(np.stack(clients), self.duplicates)
-
-    def _units(self, run: int, rng: np.random.Generator) -> Ints:
-        m, measure, ward = self.m, self.measure, self.ward
-        if self.candidates is None:
-            rho = from_pairs(self._pairs[run], measure, ward)
-            return units_by_similarity(self._counts, rho, m, rng, ward)
-        return units_by_sample(self._counts, self._G[run], m, measure, rng, self.candidates, ward)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each draw."""
@@ -403,8 +319,6 @@ class ClusteredSimilarity(Scheme, name="clustered_similarity"):
         """Store each client's last update, and combine it with all updates."""
         finite = np.isfinite(updates).all(1, keepdims=True)  # a diverging run must not stop others
         self._G[slots.run, slots.client] = np.where(finite, updates, 0)
-        if self.candidates is not None:
-            return
         for run in np.unique(slots.run):
             clients = np.unique(slots.client[slots.run == run])
             new_pairs = pairs(self._G[run], self.measure, clients)

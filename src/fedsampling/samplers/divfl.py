@@ -9,7 +9,6 @@ References
 Balakrishnan, Li, Zhou, Himayat, Smith, Bilmes: Diverse Client Selection for Federated Learning via
 Submodular Maximization. ICLR 2022.
 Minoux: Accelerated greedy algorithms for maximizing submodular set functions. 1978.
-Mirzasoleiman, Badanidiyuru, Karbasi, Vondrák, Krause: Lazier than lazy greedy. AAAI 2015.
 """
 
 import heapq
@@ -22,7 +21,7 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Candidates, Scheme, Slots, View, candidate_set
+from fedsampling.samplers.scheme import Scheme, Slots, View
 
 BLOCK_COLUMNS = 1 << 20  # columns of the gradients that are converted to double precision at once
 
@@ -58,7 +57,7 @@ def lazy_greedy(D: Array, m: int) -> Ints:
     A client's gain never increases as other clients are selected.  Old gains are therefore upper
     bounds, and the client on top of the heap is the best once its gain has been recomputed.
     """
-    nearest = _above_all_distances(D)
+    nearest = np.full(len(D), D.max() + 1.0)  # nobody selected: above any distance
     heap = [(-float(np.maximum(nearest - row, 0).sum()), i, 0) for i, row in enumerate(D)]
     heapq.heapify(heap)
     chosen: list[int] = []
@@ -73,94 +72,12 @@ def lazy_greedy(D: Array, m: int) -> Ints:
     return np.array(chosen, np.int64)
 
 
-def stochastic_greedy(D: Array, m: int, u: Array) -> Ints:
-    """Select m clients one by one, each the best of a random subset of the remaining clients.
-
-    Parameters
-    ----------
-    D : float array, shape (n, n)
-        Distances between the clients' gradients.
-    u : float array, shape (m, n)
-        Uniform on [0, 1); in each step the subset consists of the clients with the smallest values.
-
-    Returns
-    -------
-    int array, shape (m,)
-
-    Notes
-    -----
-    The subset has max(m, n/10) clients, as in the authors' code.
-    """
-    n = len(D)
-    size = max(m, n // 10)
-    nearest = _above_all_distances(D)
-    chosen: list[int] = []
-    for u_step in u:
-        order = np.argsort(u_step, kind="stable")
-        subset = np.sort(order[~np.isin(order, chosen)][:size])
-        gains = np.maximum(nearest - D[subset], 0).sum(axis=1)
-        best = int(subset[gains.argmax()])
-        chosen.append(best)
-        nearest = np.minimum(nearest, D[best])
-    return np.array(chosen, np.int64)
-
-
-def sampled_greedy(
-    gradients: NDArray[np.floating[Any]], m: int, size: int, rng: np.random.Generator
-) -> tuple[Ints, Array]:
-    """Select m clients as :func:`stochastic_greedy` does, without the distances of all pairs.
-
-    Parameters
-    ----------
-    gradients : float array, shape (n, d)
-    m : int
-        At most n.
-    size : int
-        Size of the random subset in each step.  With s = (n/m) ln(1/ε) the expected value is at
-        least 1 − 1/e − ε of the optimum; with s ≥ n this is the greedy algorithm.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    chosen : int array, shape (m,)
-        In the order of selection.
-    D : float array, shape (m, n)
-        Distance of each selected client to every client.
-
-    Notes
-    -----
-    Only the distances of the clients in a step's subset are computed: m s n d operations instead of
-    n² d, and (m + s) n numbers instead of n².
-
-    References
-    ----------
-    Mirzasoleiman et al. 2015, Algorithm 1 (stochastic greedy).
-    """
-    n = len(gradients)
-    g = gradients - gradients.mean(axis=0, dtype=np.float64)
-    squares = np.einsum("ij,ij->i", g, g)
-    nearest = np.full(n, 2 * np.sqrt(squares.max()) + 1)  # nobody selected: above any distance
-    unselected = np.ones(n, np.bool_)
-    chosen, rows = np.empty(m, np.int64), np.empty((m, n))
-    for step in range(m):
-        remaining = np.flatnonzero(unselected)
-        subset = remaining[candidate_set(len(remaining), size, rng)]
-        D = squares[subset, None] + squares - 2 * (g[subset] @ g.T)
-        np.sqrt(np.maximum(D, 0, out=D), out=D)
-        D[np.arange(len(subset)), subset] = 0
-        gains = np.array([np.maximum(nearest - row, 0).sum() for row in D])
-        best = int(gains.argmax())
-        chosen[step], rows[step] = subset[best], D[best]
-        unselected[subset[best]] = False
-        nearest = np.minimum(nearest, D[best])
-    return chosen, rows
-
-
 class DivFL(Scheme, name="divfl"):
     """m clients whose last known gradients represent all clients' gradients.
 
     Weights are equal as in Harshvardhan et al. 2025, proportional to importance as in the authors'
     code (``samples``), or the importance of the represented clients as in their text (``covered``).
+    Each step compares all clients; the authors' code compares a random tenth of them.
 
     References
     ----------
@@ -168,53 +85,29 @@ class DivFL(Scheme, name="divfl"):
     """
 
     m: Positive
-    greedy: Literal["lazy", "stochastic"] = "lazy"
+    greedy: Literal["lazy"] = Field("lazy", description="the only choice; part of all runs' hashes")
     weights: Literal["equal", "samples", "covered"] = Field(
         "equal", description="1/m, by importance, or by importance of the represented clients"
     )
-    candidates: Candidates = Field(
-        None,
-        description="size of the random subset in each step of the greedy algorithm, for large "
-        "populations; only its distances are computed; null: as `greedy` says",
-    )
 
     needs = frozenset({"gradients"})
+    pair_matrices = 4
     unbiased = False
     intermittent = True
 
     _omega: Array
 
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count four matrices of distances, or the candidates' rows and a copy of the gradients."""
-        if self.candidates is None:
-            return 4 * n**2, n**2 * d + 100 * n**2
-        k = min(self.candidates, n)
-        return self.m * n + 3 * k * n + n * d, 0.3 * self.m * k * n * d
-
     def select(self, view: View, rng: Draws) -> Slots:
         """Select each run's clients."""
-        n, offered = len(view.p), view.offered
+        offered = view.offered
         m = min(self.m, len(offered))
-        u = np.empty((view.runs, self.m, n))
-        if self.greedy == "stochastic" and self.candidates is None:
-            u = rng.uniforms("clients", self.m * n).reshape(u.shape)
         clients, omega = [], []
-        for run, generator in enumerate(rng.generators("candidates")):
+        for gradients in view.observed["gradients"]:
             # Gradients of a diverged run are zero: it selects the clients with the lowest indices.
-            gradients = view.observed["gradients"][run][offered]
-            finite = np.nan_to_num(gradients, nan=0, posinf=0, neginf=0)
-            if self.candidates is not None:
-                chosen, D = sampled_greedy(finite, m, self.candidates, generator)
-            else:
-                D = distances(finite)
-                chosen = (
-                    lazy_greedy(D, m)
-                    if self.greedy == "lazy"
-                    else stochastic_greedy(D, m, u[run][:m, offered])
-                )
-                D = D[chosen]
+            D = distances(np.nan_to_num(gradients[offered], nan=0, posinf=0, neginf=0))
+            chosen = lazy_greedy(D, m)
             clients.append(offered[chosen])
-            omega.append(self._weights(D, chosen, view.p[offered]))
+            omega.append(self._weights(D[chosen], chosen, view.p[offered]))
         self._omega = np.concatenate(omega)
         return Slots.stack(clients)
 
@@ -231,8 +124,3 @@ class DivFL(Scheme, name="divfl"):
             return weights
         covered = np.bincount(D.argmin(axis=0), weights=p, minlength=len(chosen))
         return covered.astype(np.float64)
-
-
-def _above_all_distances(D: Array) -> Array:
-    """Return initial distances to the nearest selected client: larger than any distance."""
-    return np.full(len(D), D.max() + 1.0)

@@ -128,6 +128,7 @@ class FedCor(Scheme, name="fedcor"):
     later_steps: Positive = Field(100, description="steps of Adam at later updates")
 
     needs = frozenset({"losses"})
+    pair_matrices = 4
     unbiased = False
     memory = ("X", "before", "changes", "times", "alpha")
 
@@ -137,10 +138,6 @@ class FedCor(Scheme, name="fedcor"):
     _times: Ints  # rounds of these changes, −1 if not yet observed, shape (history + 1,)
     _alpha: Array  # shape (runs, n)
     _reporting: Bools
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count matrices of pairs."""
-        return 4 * n**2, self.m * n**2 + 5000 * n
 
     def prepare(self, setup: Setup) -> None:
         """Start without observations."""

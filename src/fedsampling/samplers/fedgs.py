@@ -153,6 +153,7 @@ class FedGS(Scheme, name="fedgs"):
     sigma2: float = Field(0.1, gt=0, description="σ² of the length of an edge")
 
     needs = frozenset({"label_counts"})
+    pair_matrices = 20
     unbiased = False
     intermittent = True
     memory = ("count",)
@@ -161,10 +162,6 @@ class FedGS(Scheme, name="fedgs"):
     _bits: float
     _sent: Array
     _count: Ints  # v, how often each client took part, shape (n,)
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count matrices of pairs, and shortest paths."""
-        return 20 * n**2, 10 * n**3
 
     def prepare(self, setup: Setup) -> None:
         """Build the graph."""

@@ -120,16 +120,13 @@ class HiCS(Scheme, name="hics"):
     )
 
     needs = frozenset({"bias_updates"})
+    pair_matrices = 4
     unbiased = False
     intermittent = True
     memory = ("updates", "seen")
 
     _updates: Array  # Δb, shape (runs, n, classes); classes are known after the first round
     _seen: Ints  # whether a client has trained, shape (runs, n)
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count matrices of pairs."""
-        return 4 * n**2, 10 * n**2
 
     def prepare(self, setup: Setup) -> None:
         """Mark all clients as unseen."""

@@ -27,13 +27,11 @@ from fedsampling.base.streams import Draws
 from fedsampling.samplers import numerics
 from fedsampling.samplers.numerics import expected_delay, expected_delay_gradient
 from fedsampling.samplers.scheme import (
-    Candidates,
     Duplicates,
     Scheme,
     Setup,
     Slots,
     View,
-    candidate_set,
     invert,
 )
 from fedsampling.theory.heterogeneity import bounded
@@ -326,46 +324,24 @@ def _checked(B: Array, delays: Array) -> tuple[Array, Array]:
 
 
 class DelayHet(Scheme):
-    """Base class: the problem of B and the delays, solved when B or the candidates change.
-
-    The paper uses B for all pairs of clients, which takes n² numbers.  With `candidates`, a round
-    solves the problem for a random set of clients, and only their pairs are computed, from the
-    features that each client sent last; A is then the mean over the set.  Both algorithms are exact
-    on this set; if all clients are candidates, they are the paper's algorithms.
-    """
+    """Base class: the problem of B and the delays, solved when B changes."""
 
     share: Bound = 0.9
     rule: Rule = "scale"
-    candidates: Candidates = None
 
     needs = frozenset({"delays", "heterogeneity"})
+    pair_matrices = 6
     unbiased = False
 
-    @property
-    def reads_blocks(self) -> bool:  # type: ignore[override]
-        """True with candidates: only their pairs are read."""
-        return self.candidates is not None
-
     _solved: dict[int, tuple[Array, Solution]]  # B and its solution, of each run
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count matrices of the candidates' pairs, and the solver's operations."""
-        k = min(self.candidates or n, n)
-        return (runs + 4) * k**2, self.operations(k)
-
-    def operations(self, k: int) -> float:
-        """Count the operations of a solution for k clients."""
-        return 500 * k**2
 
     def prepare(self, setup: Setup) -> None:
         """Start without a solution."""
         self._solved = {}
 
-    def solutions(self, view: View, rng: Draws) -> list[Solution]:
+    def solutions(self, view: View) -> list[Solution]:
         """Return each run's solution; reuse the last solution of any run with the same B."""
         delays = view.observed["delays"]
-        if self.candidates is not None:
-            return self._for_candidates(view, rng, delays)
         for run, B in enumerate(view.observed["heterogeneity"]):
             runs = (key for key in (run, *self._solved) if key in self._solved)
             equal_run = next((key for key in runs if np.array_equal(self._solved[key][0], B)), None)
@@ -374,17 +350,6 @@ class DelayHet(Scheme):
             else:
                 self._solved[run] = np.array(B), self.solve(np.asarray(B, np.float64), delays)
         return [self._solved[run][1] for run in range(view.runs)]
-
-    def _for_candidates(self, view: View, rng: Draws, delays: Array) -> list[Solution]:
-        """Solve each run's problem for its own random set."""
-        generators = rng.generators("candidates")
-        solutions = []
-        for B, generator in zip(view.observed["heterogeneity"], generators, strict=True):
-            candidates = candidate_set(len(view.p), self.candidates, generator)
-            block = np.asarray(B[np.ix_(candidates, candidates)], float)
-            chosen, values = self.solve(block, delays[candidates])
-            solutions.append((candidates[chosen], values))
-        return solutions
 
     def solve(self, B: Array, delays: Array) -> Solution:
         """Choose clients for one run.
@@ -425,11 +390,11 @@ class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
 
     def expected_clients(self, clients: int, rounds: int) -> float:
         """Return two fifths: in the published runs the sets have 1/3 to 1/2 of the clients."""
-        return 0.4 * min(clients, self.candidates or clients)
+        return 0.4 * clients
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Select each run's best set."""
-        solutions = self.solutions(view, rng)
+        solutions = self.solutions(view)
         self._weights = np.concatenate([alpha for _, alpha in solutions])
         return Slots.stack([clients for clients, _ in solutions])
 
@@ -464,20 +429,11 @@ class DelayHetSampling(DelayHet, name="delayhet_sampling"):
     jacobian: Literal["2-point", "exact"] = Field("2-point", description="for trust-constr")
     duplicates: Duplicates = "independently"
 
-    def operations(self, k: int) -> float:
-        """Count one pass over B, or iterations of k² operations (k³ with finite differences)."""
-        if self.solver == "vertex":
-            return 10 * k**2
-        return (300 if self.solver == "analytic" else 6e4) * k**3
-
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw m clients in each run from its best distribution."""
         u = rng.uniforms("clients", self.m)
-        solutions = self.solutions(view, rng)
-        clients = [
-            candidates[invert(p, u_run)]
-            for (candidates, p), u_run in zip(solutions, u, strict=True)
-        ]
+        solutions = self.solutions(view)
+        clients = [invert(p, u_run) for (_, p), u_run in zip(solutions, u, strict=True)]
         return Slots.drawn(np.stack(clients), self.duplicates)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:

@@ -34,10 +34,6 @@ class MemoryScheme(Uniform):
     _updates: Updates  # updates of this round's slots, shape (slots, d)
     _addition: Updates
 
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count the updates, and their mean."""
-        return 2 * runs * n * d, n * d
-
     def prepare(self, setup: Setup) -> None:
         """Start from updates of zero."""
         self._p = setup.p

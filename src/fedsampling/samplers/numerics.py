@@ -6,8 +6,7 @@ minimises a function over distributions.  :mod:`fedsampling.samplers.latency` an
 
 For fraboni2021clustered's Algorithm 2, :func:`pairs` combines the updates of all clients, or only
 of clients that trained again, with the updates of all clients.  :func:`from_pairs` turns the result
-into dissimilarities ρ_ij.  :func:`dissimilarities_to` compares all clients with a few clients, for
-populations too large for all pairs.
+into dissimilarities ρ_ij, and :func:`ward_groups` forms groups of similar clients.
 
 References
 ----------
@@ -19,7 +18,6 @@ Chakrabarty, Jain, Kothari: Provable submodular minimization using Wolfe's algor
 Fraboni, Vidal, Kameni, Lorenzi: Clustered Sampling: Low-Variance and Improved Representativity
 for Clients Selection in Federated Learning. ICML 2021 (arXiv 2105.05883).
 Ward: Hierarchical grouping to optimize an objective function. JASA 1963.
-Kaufman, Rousseeuw: Finding Groups in Data. Wiley 1990, chapter 3 (CLARA).
 """
 
 import warnings
@@ -31,7 +29,6 @@ from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, nearest
-from fedsampling.samplers.scheme import candidate_set
 
 Value = Callable[[Array], float]
 Gradient = Callable[[Array], Array]
@@ -233,43 +230,17 @@ def from_pairs(pairs: Array, measure: str, ward: str = "paper") -> Array:
     if measure == "l1":
         return pairs
     square = pairs.diagonal()
-    rho = _from_products(pairs, (square, square), measure, ward)
+    if measure == "l2":
+        rho = np.maximum(np.add.outer(square, square) - 2 * pairs, 0)
+        rho = rho if ward == "code" else np.sqrt(rho)
+    else:
+        norm = np.sqrt(square)
+        length = np.where(norm == 0, 1.0, norm)
+        rho = np.arccos(np.clip(pairs / length[:, None] / length[None, :], -1, 1))
+        either_or_both = np.logical_or if ward == "code" else np.logical_and
+        rho[either_or_both.outer(norm == 0, norm == 0)] = 0
     np.fill_diagonal(rho, 0)  # remove rounding errors of the products
     return rho
-
-
-def dissimilarities_to(updates: Updates, clients: Ints, measure: str, ward: str) -> Array:
-    """Compute the columns `clients` of :func:`dissimilarities`, shape (n, c)."""
-    products = pairs(updates, measure, clients).T
-    if not np.isfinite(products).all():
-        raise InputError("updates: some are not finite; leave clients that diverged at zero")
-    if measure == "l1":
-        return products
-    square = np.einsum("ij,ij->i", updates, updates, dtype=np.float64)
-    square[clients] = products[clients].diagonal()
-    rho = _from_products(products, (square, square[clients]), measure, ward)
-    rho[clients, np.arange(len(clients))] = 0
-    return rho
-
-
-def _from_products(products: Array, squares: tuple[Array, Array], measure: str, ward: str) -> Array:
-    """Compute ρ from inner products and the squared norms of the rows and the columns."""
-    if measure == "l2":
-        rho = np.maximum(np.add.outer(*squares) - 2 * products, 0)
-        return rho if ward == "code" else np.sqrt(rho)
-    norms = [np.sqrt(square) for square in squares]
-    lengths = [np.where(norm == 0, 1.0, norm) for norm in norms]
-    cosine = np.clip(products / lengths[0][:, None] / lengths[1][None, :], -1, 1)
-    rho = np.arccos(cosine)
-    either_or_both = np.logical_or if ward == "code" else np.logical_and
-    rho[either_or_both.outer(norms[0] == 0, norms[1] == 0)] = 0
-    return rho
-
-
-# Groups of clients with similar updates, for fraboni2021clustered's Algorithm 2.
-#
-# :func:`ward_groups` cuts Ward's tree of all clients.  :func:`ward_groups_from_sample` forms the
-# tree from a random set of clients, for populations too large for all pairs.
 
 
 def ward_groups(rho: Array, weight: Ints, max_weight: int, ward: str = "paper") -> list[Ints]:
@@ -297,63 +268,3 @@ def ward_groups(rho: Array, weight: Ints, max_weight: int, ward: str = "paper") 
         if total[node] <= max_weight:
             group[node] = group.pop(left) + group.pop(right)
     return [np.sort(np.array(members, np.int64)) for members in group.values()]
-
-
-def ward_groups_from_sample(
-    updates: Updates,
-    u: Ints,
-    M: int,
-    measure: str,
-    rng: np.random.Generator,
-    size: int,
-    ward: str = "paper",
-) -> list[Ints]:
-    """Group all clients by Ward's tree of a random set of them.
-
-    `updates`, shape (n, d). `u`, shape (n,): units of each client, at most M. `M`: maximum number
-    of units of a group. `rng`: draws the set, and the order in which groups are split. `size`: size
-    of the set; with n or more, this is :func:`ward_groups` of all clients. Returns the clients of
-    each group, ascending.
-
-    Comparing all pairs of clients takes n² numbers.  Here the tree of a random set is cut so that
-    no group has more than the set's share of M units.  Every other client joins the group with the
-    least mean dissimilarity to its members in the set.  A group that then exceeds M units is split
-    in random order.  Clustering a sample and assigning the others is the idea of CLARA, here with
-    Ward's method.
-    """
-    members = candidate_set(len(u), size, rng)
-    rho = dissimilarities_to(updates, members, measure, ward)
-    if len(members) == len(u):
-        return ward_groups(rho, u, M, ward)
-    max_weight = M * int(u[members].sum()) // int(u.sum())
-    groups = [np.zeros(1, np.int64)]
-    if len(members) > 1:
-        groups = ward_groups(rho[members], u[members], max_weight, ward)
-    return _assign(groups, members, rho, u, M, rng)
-
-
-def _assign(
-    groups: list[Ints], members: Ints, rho: Array, u: Ints, M: int, rng: np.random.Generator
-) -> list[Ints]:
-    """Assign all clients to the groups by ρ, shape (n, c); split groups of more than M units."""
-    mean = np.stack([rho[:, group].mean(axis=1) for group in groups], axis=1)
-    assigned = mean.argmin(axis=1)
-    for k, group in enumerate(groups):
-        assigned[members[group]] = k
-    order = np.argsort(assigned, kind="stable")
-    ends = np.searchsorted(assigned[order], np.arange(len(groups)), side="right")
-    result: list[Ints] = []
-    for clients in np.split(order, ends[:-1]):
-        result += [clients] if u[clients].sum() <= M else _split(rng.permutation(clients), u, M)
-    return result
-
-
-def _split(clients: Ints, u: Ints, M: int) -> list[Ints]:
-    """Split a list of clients into parts of at most M units."""
-    total = np.concatenate([[0], np.cumsum(u[clients])])
-    parts, begin = [], 0
-    while begin < len(clients):
-        end = int(np.searchsorted(total, total[begin] + M, side="right")) - 1
-        parts.append(np.sort(clients[begin:end]))
-        begin = end
-    return parts

@@ -25,7 +25,6 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import NotNegative, Part, Positive, Share
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.interface.slots import smallest
 from fedsampling.samplers.power_of_choice import candidates
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
 
@@ -238,7 +237,7 @@ def preferred_duration(seconds: Array, percentile: float) -> float:
 
 def pool(scores: Array, k: int, cutoff: float) -> Bools:
     """Mark the clients above `cutoff` times the (k + 1)-th largest score, and at least 10 k."""
-    best = smallest(-scores, POOL_FACTOR * k + 1)
+    best = np.argsort(-scores, kind="stable")[: POOL_FACTOR * k + 1]
     admitted: Bools = scores >= cutoff * scores[best[min(k, len(best) - 1)]]
     admitted[best] = True
     return admitted
@@ -325,7 +324,7 @@ class OortFedScale(Scheme, name="oort_fedscale"):
                 odds[0, run, explored] = np.where(pool(score, k, self.cutoff), score + 1e-12, 0.0)
             if m > k:
                 value = slowed(self._reward[run, unexplored], seconds[unexplored], T, self.penalty)
-                best = smallest(-value, int(self.sample_window * (m - k)))
+                best = np.argsort(-value, kind="stable")[: int(self.sample_window * (m - k))]
                 odds[1, run, unexplored[best]] = value[best] + 1e-12
         drawn = _drawn(odds, count, m, rng)
         for run, (exploited, _) in enumerate(drawn):

@@ -69,7 +69,7 @@ def probabilities(norms: Array, m: int) -> Array:
     if not norms.any():
         return np.zeros(n)
     order = np.argsort(norms, kind="stable")
-    u = _summable(norms)[order]
+    u = norms[order]
     total = np.cumsum(u)
     # 0 < m + l − n ≤ total_l / u_(l), multiplied by u_(l): zero norms need no special case.
     share = m + np.arange(1, n + 1) - n
@@ -134,9 +134,8 @@ def approximate(norms: Array, m: int, j_max: int) -> Approximation:
     n = norms.size
     if not norms.any():
         return Approximation(np.zeros(n), 0)
-    u = _summable(norms)
     # m u_i / u; a positive norm keeps a positive probability, as in `probabilities`.
-    p = np.clip(m * (u / u.sum()), np.where(norms > 0, np.finfo(np.float64).tiny, 0), 1)
+    p = np.clip(m * (norms / norms.sum()), np.where(norms > 0, np.finfo(np.float64).tiny, 0), 1)
     for j in range(1, j_max + 1):
         below = p < 1
         I, P = int(below.sum()), float(p[below].sum())  # noqa: E741
@@ -288,12 +287,6 @@ def _checked(norms: Array, m: int) -> Array:
     if not 1 <= m <= norms.size:
         raise InputError(f"m: {m} of {norms.size} clients cannot report; use 1 to {norms.size}")
     return norms
-
-
-def _summable(norms: Array) -> Array:
-    """Scale huge norms down, so that their sum is finite."""
-    limit = np.finfo(np.float64).max / (2 * norms.size)
-    return norms / max(float(norms.max() / limit), 1.0)
 
 
 def mixing(n: int, K: int, rounds: int) -> float:

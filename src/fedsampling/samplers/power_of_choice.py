@@ -18,10 +18,8 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.errors import InputError
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.interface.slots import are_smallest, smallest
 from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
 
 
@@ -59,7 +57,8 @@ def candidates(p: Array, d: int, u: Array) -> Ints:
     with np.errstate(divide="ignore", invalid="ignore"):
         clocks = -np.log1p(-u) / p
     clocks[np.broadcast_to(p == 0, u.shape)] = np.inf
-    return np.stack([smallest(run_clocks, d) for run_clocks in clocks])
+    drawn: Ints = np.argsort(clocks, axis=1, kind="stable")[:, :d]
+    return drawn
 
 
 def largest_losses(clients: Ints, losses: Array, m: int) -> Ints:
@@ -98,10 +97,6 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
     counts = ("m", "d")
 
     _candidates: Bools
-
-    def prepare(self, setup: Setup) -> None:
-        """Reject a population with fewer than d clients of positive importance."""
-        _check_candidates(self.d, setup.p)
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw the candidates, and select the clients with the largest losses."""
@@ -165,7 +160,6 @@ class RememberedPowerOfChoice(Scheme, name="rpow_d"):
 
     def prepare(self, setup: Setup) -> None:
         """Mark all losses as unknown."""
-        _check_candidates(self.d, setup.p)
         self._last = np.full((setup.runs, len(setup.p)), np.inf)
 
     def select(self, view: View, rng: Draws) -> Slots:
@@ -183,13 +177,6 @@ def _draw_candidates(d: int, view: View, rng: Draws) -> Ints:
     """Draw d candidates of each run, or all clients with p > 0 if fewer, shape (runs, ≤ d)."""
     d = min(d, int((view.p > 0).sum()))
     return candidates(view.p, d, rng.uniforms("clients", len(view.p)))
-
-
-def _check_candidates(d: int, p: Array) -> None:
-    if (p > 0).sum() < d:
-        raise InputError(
-            f"sampler.d: {d} exceeds the {int((p > 0).sum())} clients with p > 0; use fewer"
-        )
 
 
 # Active federated learning: clients are drawn by the losses that they last reported.
@@ -220,7 +207,7 @@ def odds(values: Array, excluded: float, temperature: float) -> Array:
     finite = np.isfinite(values)
     values = np.where(finite, values, values[finite].max() if finite.any() else 0.0)
     relative: Array = np.exp(temperature * (values - values.max()))
-    relative[are_smallest(values, int(excluded * len(values)))] = 0.0
+    relative[np.argsort(values, kind="stable")[: int(excluded * len(values))]] = 0.0
     return relative
 
 
@@ -270,7 +257,8 @@ class ActiveFL(Scheme, name="active_fl"):
             count = min(int((1 - self.uniform) * m), int((relative > 0).sum()))
             by_value = candidates(relative, count, u_value[run : run + 1])[0]
             remaining = np.delete(offered, np.searchsorted(offered, by_value))
-            uniformly = remaining[smallest(u_explore[run, remaining], m - count)]
+            order = np.argsort(u_explore[run, remaining], kind="stable")
+            uniformly = remaining[order[: m - count]]
             chosen.append(np.concatenate([by_value, uniformly]))
         return Slots.stack(chosen)
 

@@ -27,13 +27,11 @@ from fedsampling.base.records import NotNegative, Positive, hashed_if_set
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.numerics import descend, expected_delay, expected_delay_gradient
 from fedsampling.samplers.scheme import (
-    Candidates,
     Duplicates,
     Scheme,
     Setup,
     Slots,
     View,
-    candidate_set,
     invert,
 )
 
@@ -230,12 +228,10 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
         TRUST_CONSTR_ITERATIONS,
         description="maximum for trust-constr",
     )
-    candidates: Candidates = None
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Count the solver's matrices and iterations among the candidates."""
-        k = min(self.candidates or n, n)
-        return runs * n + 4 * k**2, 200 * k**3
+    candidates: Positive | None = hashed_if_set(
+        None,
+        description="size of the random set of clients that a round selects from; null: all",
+    )
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i / (q_i m) for each draw, divided by the probability of being a candidate."""
@@ -247,7 +243,9 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
             return super()._distributions(delays, scores, rng)
         q = np.zeros(scores.shape)
         for run, generator in enumerate(rng.generators("candidates")):
-            candidates = candidate_set(len(delays), self.candidates, generator)
+            size = min(self.candidates, len(delays))
+            candidates = generator.choice(len(delays), size, replace=False, shuffle=False)
+            candidates.sort()
             q[run, candidates] = self._probabilities(delays[candidates], scores[run, candidates])
         return q
 

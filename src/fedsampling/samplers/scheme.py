@@ -32,7 +32,7 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
-from fedsampling.base.records import Positive, check
+from fedsampling.base.records import check
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface.guest import Guest, is_user, lent, pack, unpack
 from fedsampling.samplers.interface.slots import (
@@ -40,7 +40,6 @@ from fedsampling.samplers.interface.slots import (
     Setup,
     Slots,
     View,
-    candidate_set,
     distinct,
     invert,
     normalised_importances,
@@ -52,7 +51,6 @@ __all__ = [
     "Array",
     "Batch",
     "Bools",
-    "Candidates",
     "DataScheme",
     "Duplicates",
     "Ints",
@@ -60,7 +58,6 @@ __all__ = [
     "Setup",
     "Slots",
     "View",
-    "candidate_set",
     "distinct",
     "invert",
     "normalised_importances",
@@ -92,15 +89,6 @@ CONVEX_NEEDS = frozenset(
 Duplicates = Annotated[
     Literal["independently", "once"],
     Field(description="a client drawn twice trains twice, or once with twice the weight"),
-]
-
-Candidates = Annotated[
-    Positive | None,
-    Field(
-        description="size of the random set of clients that a round selects from, for large "
-        "populations; null: all clients",
-        exclude_if=lambda size: size is None,  # keeps the hashes of earlier runs
-    ),
 ]
 
 
@@ -136,9 +124,9 @@ class Scheme(Named, package="fedsampling.samplers"):
     shrinks : bool
         Whether Σ ω_i may be far below one, for instance because clients that are not
         selected count as updates of zero.  Otherwise training warns of such sums.
-    reads_blocks : bool
-        Whether the sampler reads only blocks ``B[np.ix_(clients, clients)]`` of ``heterogeneity``,
-        so that only these pairs are computed.
+    pair_matrices : int
+        Number of n × n matrices of doubles that a selection holds at once for each run, the one in
+        ``heterogeneity`` included.  Jobs on a cluster request this memory.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
@@ -147,7 +135,7 @@ class Scheme(Named, package="fedsampling.samplers"):
     counts: ClassVar[tuple[str, ...]] = ("m",)
     memory: ClassVar[tuple[str, ...]] = ()
     shrinks: ClassVar[bool] = False
-    reads_blocks: ClassVar[bool] = False
+    pair_matrices: ClassVar[int] = 0
 
     def prepare(self, setup: Setup) -> None:
         """Compute values that a job needs only once; by default nothing."""
@@ -232,24 +220,6 @@ class Scheme(Named, package="fedsampling.samplers"):
                 raise ValueError(
                     f"sampler.{key}: {count} exceeds the {clients} clients; give at most {clients}"
                 )
-
-    def demand(self, n: int, d: int, runs: int) -> tuple[float, float]:
-        """Estimate what a selection among n clients takes; runs that cannot fit are rejected.
-
-        Parameters
-        ----------
-        n, d, runs : int
-            Clients, the model's parameters, and runs that are stacked.
-
-        Returns
-        -------
-        numbers : float
-            How many the sampler stores for all runs, each of 8 bytes; by default n.  Gradients and
-            heterogeneity that it observes are counted in addition.
-        operations : float
-            For each run, of 1 ns; by default n.
-        """
-        return n, n
 
     def expected_clients(self, clients: int, rounds: int) -> float:
         """Estimate the number of clients that train in a round, for estimates of a plan's costs."""

@@ -234,24 +234,18 @@ class AdaptiveTiFL(TiFL, name="tifl_adaptive"):
 # FedCS: selects as many clients as can deliver their updates before a deadline.
 
 
-def before_deadline(
-    download: Array, update: Array, upload: Array, deadline: float, overhead: float = 0.0
-) -> Ints:
+def before_deadline(update: Array, upload: Array, deadline: float) -> Ints:
     """Select clients greedily: always the client that extends the round least.
 
     Parameters
     ----------
-    download : float array, shape (n,)
-        Seconds until a client has received the model.  The server broadcasts it, so that T^d_S is
-        the largest value of the selected clients.
     update : float array, shape (n,)
-        t^UD: seconds of local training, which runs on all clients in parallel.
+        t^UD: seconds of local training, which runs on all clients in parallel; the download of the
+        model included.
     upload : float array, shape (n,)
         t^UL: seconds of sending the update; uploads follow one another.
     deadline : float
         T_round, in seconds.
-    overhead : float
-        T_cs + T_agg: seconds for selection and aggregation.
 
     Returns
     -------
@@ -260,21 +254,18 @@ def before_deadline(
 
     References
     ----------
-    Algorithm 3.
+    Algorithm 3, where selection and aggregation take no time.
     """
     remaining = np.arange(len(update))
     chosen: list[int] = []
-    elapsed = slowest = 0.0  # Θ and T^d_S
+    elapsed = 0.0  # Θ
     while len(remaining):
         wait = upload[remaining] + np.maximum(0, update[remaining] - elapsed)
-        extension = np.maximum(download[remaining] - slowest, 0) + wait
-        best = int(extension.argmin())
-        x = int(remaining[best])
+        best = int(wait.argmin())
         end = elapsed + float(wait[best])
-        download_end = max(slowest, float(download[x]))
-        if overhead + download_end + end < deadline:
-            elapsed, slowest = end, download_end
-            chosen.append(x)
+        if end < deadline:
+            elapsed = end
+            chosen.append(int(remaining[best]))
         remaining = np.delete(remaining, best)
     return np.array(chosen, np.int64)
 
@@ -328,7 +319,7 @@ class FedCS(Scheme, name="fedcs"):
         for candidates in requested:
             seconds = self._seconds[candidates]
             parts = (1 - self.upload) * seconds, self.upload * seconds
-            clients.append(candidates[before_deadline(np.zeros(d), *parts, self._deadline)])
+            clients.append(candidates[before_deadline(*parts, self._deadline)])
         return Slots.stack(clients)
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:

@@ -12,7 +12,6 @@ Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated Lear
 Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), Assumptions 1, 3, 4, Proposition 1.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import numpy as np
@@ -30,15 +29,13 @@ EARLY_STEPS, CHECK_INTERVAL = 12, 4
 TOLERANCE = 1e-4  # residual, relative to the eigenvalue, that ends the iteration
 
 
-def pairwise(features: Floats, threads: int = 1, cutoff: Precision = "float64") -> Array:
+def pairwise(features: Floats, cutoff: Precision = "float64") -> Array:
     """Compute B_ij = ‖(A_i − A_j) A⁻¹‖₂ for all pairs of clients.
 
     Parameters
     ----------
     features : float array, shape (m, n, d)
         Features of n samples of each of m clients; A_i = (1/n) Σ_q x_q x_qᵀ, A = (1/m) Σ_i A_i.
-    threads : int
-        Blocks of pairs computed in parallel; the result does not depend on it.
     cutoff : {"float64", "float32"}
         Precision whose ε decides which eigenvalues of A count as zero, see Notes.
 
@@ -75,7 +72,7 @@ def pairwise(features: Floats, threads: int = 1, cutoff: Precision = "float64") 
     tiles = _tiles(np.arange(len(X)))
     blocks = [(rows, columns) for k, rows in enumerate(tiles) for columns in tiles[k:]]
     B = np.zeros((len(X), len(X)))
-    _fill(B, blocks, *_in_eigenbasis(X, cutoff), threads)
+    _fill(B, blocks, *_in_eigenbasis(X, cutoff))
     return B
 
 
@@ -176,18 +173,12 @@ def _tiles(clients: Ints) -> list[Ints]:
     return [clients[start : start + TILE] for start in range(0, len(clients), TILE)]
 
 
-def _fill(
-    B: Array, blocks: list[tuple[Ints, Ints]], Y: Array, inverse: Array, threads: int = 1
-) -> None:
+def _fill(B: Array, blocks: list[tuple[Ints, Ints]], Y: Array, inverse: Array) -> None:
     """Compute blocks of B and their mirror images, in place."""
-
-    def norms(block: tuple[Ints, Ints]) -> Array:
-        return _norms(Y[block[0]], Y[block[1]], inverse)
-
-    with ThreadPoolExecutor(threads) as pool:
-        for (rows, columns), values in zip(blocks, pool.map(norms, blocks), strict=True):
-            B[np.ix_(rows, columns)] = values
-            B[np.ix_(columns, rows)] = values.T
+    for rows, columns in blocks:
+        values = _norms(Y[rows], Y[columns], inverse)
+        B[np.ix_(rows, columns)] = values
+        B[np.ix_(columns, rows)] = values.T
     np.fill_diagonal(B, 0.0)
 
 

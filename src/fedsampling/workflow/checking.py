@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import lru_cache
-from math import inf, isnan, nan, prod
+from math import isnan, nan, prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.lazy import torch
 from fedsampling.base.progress import align, format_bytes, format_duration, reporter
+from fedsampling.data.sources.fetch import download_sizes
 from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import editions
 from fedsampling.experiments.config import Config
@@ -32,8 +33,6 @@ from fedsampling.runs.execute import device
 from fedsampling.runs.places import run_stores, unfinished_runs
 from fedsampling.runs.resources import Measured, excesses, measurement_key, save_measurements
 from fedsampling.runs.store import find
-from fedsampling.samplers.interface.in_settings import memory_bytes, obstacle, selection_seconds
-from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.project import Project
 
 
@@ -78,8 +77,7 @@ def _check_clients(job: Job, project: Project) -> None:
     network = job.simulation
     if not isinstance(network, Network) or data != available_data(job, where.cache, where.mirror):
         return
-    limit = 60.0 * project.config.cluster.max_runtime
-    largest = work_of(network, data, where, len(job.runs), limit).largest
+    largest = work_of(network, data, where).largest
     if network.work.batch > largest:
         raise InputError(
             f"work.batch: {network.work.batch} exceeds the samples of every client; "
@@ -133,13 +131,11 @@ def _place(report: str, name: str) -> str:
     return ""
 
 
-# Costs of a configuration before it runs, ``fedsampling plan``: jobs, time, downloads, disk.
+# Costs of a configuration before it runs, ``fedsampling plan``: jobs, time, downloads.
 
 
 START_UP_SECONDS = 1.5  # interpreter and imports of a job
 MAX_SECONDS = 35.0  # for all estimates
-ROWS_PER_ROUND, OTHER_ROWS, BYTES_PER_ROW = 10.0, 1000.0, 9.0  # of a run's table in the store
-FILE_BYTES = 6000.0  # of a run's file without its rows: metadata and Parquet overhead
 
 
 class ExperimentCost(NamedTuple):
@@ -151,7 +147,6 @@ class ExperimentCost(NamedTuple):
     finished: int
     hours: float  # of the unfinished runs, on one core; NaN if unknown
     at_most: bool  # whether runs may end before their last round
-    disk: float  # bytes
 
 
 class Costs(NamedTuple):
@@ -189,15 +184,15 @@ def estimate(project: Project) -> Costs:
 def cost_table(costs: Costs) -> str:
     """Format the costs as a table, with notes below."""
     hours = [cost.hours for cost in costs.experiments if not isnan(cost.hours)]
-    jobs, runs, finished, disk = (
+    jobs, runs, finished = (
         sum(getattr(cost, column) for cost in costs.experiments)
-        for column in ("jobs", "runs", "finished", "disk")
+        for column in ("jobs", "runs", "finished")
     )
-    total = ExperimentCost("total", jobs, runs, finished, sum(hours) if hours else nan, False, disk)
-    rows: list[tuple[str, ...]] = [("experiment", "jobs", "runs", "finished", "CPU time", "disk")]
+    total = ExperimentCost("total", jobs, runs, finished, sum(hours) if hours else nan, False)
+    rows: list[tuple[str, ...]] = [("experiment", "jobs", "runs", "finished", "CPU time")]
     for cost in (*costs.experiments, total):
         cpu_time = "≤ " * cost.at_most + format_duration(3600 * cost.hours)
-        rows.append((*map(str, cost[:4]), cpu_time, format_bytes(cost.disk)))
+        rows.append((*map(str, cost[:4]), cpu_time))
     lines = [*align(rows, numbers_from=1), "", *costs.notes]
     lines += [
         f"download  {name}: {'unknown size' if size is None else format_bytes(size)}"
@@ -251,15 +246,7 @@ def _cost(
     runs = sum(len(job.runs) for job in jobs)
     finished = runs - sum(open_runs[job.name] for job in due)
     at_most = any(job.runs[0].settings.get("until") for job in due)
-    disk = sum(open_runs[job.name] * _table_bytes(job) for job in due)
-    return ExperimentCost(name, len(jobs), runs, finished, seconds / 3600, at_most, disk)
-
-
-def _table_bytes(job: Job) -> float:
-    """Estimate the size of one run of a job in the store."""
-    settings = job.runs[0].settings
-    rounds = settings.get("rounds", 0) / settings.get("every", 1)
-    return FILE_BYTES + BYTES_PER_ROW * (ROWS_PER_ROUND * rounds or OTHER_ROWS)
+    return ExperimentCost(name, len(jobs), runs, finished, seconds / 3600, at_most)
 
 
 # Time and memory of a job by its settings: the operations of its rounds, divided by the rate of a
@@ -269,7 +256,6 @@ def _table_bytes(job: Job) -> float:
 
 MIN_TIMED_SECONDS = 0.03
 MAX_TIMED_OPERATIONS = 1e9  # of a call that is timed, if it is of several slots
-SMALL = 100  # clients
 ROUND_SECONDS = 0.002  # of a run, in addition to its products: draws, costs, the server's step
 
 
@@ -289,7 +275,6 @@ class Work(NamedTuple):
     operations: float  # of a round's products and convolutions, with the share of evaluations
     slots: float  # clients that train in a round
     largest: float  # training samples of the client with the most
-    selection: float  # seconds
     bytes: float  # of models, batches, the steps of all slots at once, and the sampler
     batch: Batch
 
@@ -301,19 +286,18 @@ def measure(job: Job, results: Path, config: Config) -> Measured:
         return Measured(settings.step_seconds * (seeds if job.counter else 1))
     where = Where(results / "data", config.mirror, device(config))
     data = available_data(job, where.cache, where.mirror)
-    work = work_of(settings, data, where, seeds, 60.0 * config.cluster.max_runtime)
+    work = work_of(settings, data, where)
     rate = operations_per_second(work.batch, round(seeds * work.slots), where.device)
-    seconds = seeds * (work.operations / rate + work.selection + ROUND_SECONDS)
+    seconds = seeds * (work.operations / rate + ROUND_SECONDS)
     # Most runs that end by their clock end soon after their minimum number of rounds.
     rounds = (settings.until and settings.until.rounds) or settings.rounds
     return Measured(seconds * rounds / settings.rounds, where.device, work.bytes / 2**20)
 
 
-def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: float = inf) -> Work:
-    """Count the work of a run, of which `seeds` train together.
+def work_of(settings: Network, data: str, where: Where) -> Work:
+    """Count the work of a run.
 
-    Raises InputError if settings and data do not fit, or the sampler needs too much memory or more
-    than `limit` seconds for a selection.
+    Raises InputError if settings and data do not fit.
     """
     sizes, tests, sample, classes = _clients(settings, data, where)
     held = settings.holdout or 0.0
@@ -325,8 +309,6 @@ def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: f
         raise InputError(str(error)) from None
     batch = Batch(settings.model, sample, classes, work.batch, settings.inputs == "tokens")
     d, step_bytes, forward, step = batch_cost(batch)
-    if line := obstacle(sampler, n, d, seeds, memory.available(), limit):
-        raise InputError(f"sampler.{line}")
     slots = min(sampler.expected_clients(n, settings.rounds), float(n))
     steps = work.steps or (work.epochs or 1) * np.ceil(samples / work.batch).mean()
     dense = min(settings.evaluation.each_until, settings.rounds) / settings.rounds
@@ -335,11 +317,11 @@ def work_of(settings: Network, data: str, where: Where, seeds: int = 1, limit: f
     if "losses" in sampler.needs:
         evaluated += samples.mean() * getattr(sampler, "d", n)
     operations = slots * steps * step + evaluated * forward / work.batch
-    # Samplers declare the worst case, which is far from the usual one in small populations.
-    selection = selection_seconds(sampler, n, d) - selection_seconds(sampler, min(n, SMALL), d)
     trained = 4 * d * (2 + 3 * slots) + slots * (step_bytes + 4 * work.batch * prod(sample))
-    stored = memory_bytes(sampler, n, d, seeds) / seeds
-    return Work(operations, slots, samples.max(), selection, trained + stored, batch)
+    stored = 8.0 * sampler.pair_matrices * n**2
+    if sampler.needs & {"gradients", "updates"}:  # of all clients, and a copy in double precision
+        stored += 12.0 * n * d
+    return Work(operations, slots, samples.max(), trained + stored, batch)
 
 
 @lru_cache

@@ -16,11 +16,10 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.errors import InputError, check_known, naming
-from fedsampling.base.progress import align, format_bytes
+from fedsampling.base.progress import align
 from fedsampling.base.records import check, merge
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.datasets.tables import FILES, TableData
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.evidence.histories import is_at_edge
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE, TUNING
@@ -38,9 +37,7 @@ from fedsampling.samplers.checking.check import check_sampler
 from fedsampling.samplers.checking.rounds import N
 from fedsampling.samplers.interface.in_settings import load_file
 from fedsampling.samplers.scheme import Scheme, scheme
-from fedsampling.workflow.data_files import download_sizes
 from fedsampling.workflow.drawing import draw
-from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.reporting import build_report
 from fedsampling.workflow.running import execute_all
@@ -187,7 +184,7 @@ def compare(
     quick = matrix.with_config(scale="quick", data="embedded").plan.experiments
     common: Mapping[str, Any] = next(iter(quick.values()))["samplers"]  # quick scale runs them all
     check_known(against, common, "--against {}: unknown")
-    chosen = chosen_datasets(matrix.plan, datasets, scale, problem)
+    chosen = chosen_datasets(matrix, datasets, scale, problem)
     for label, entry in entries.items():
         check_entry(entry, common.get(entry["name"], {}))
         echo(f"{label}: passes the check (slots, bias, reproducibility, observations, memory)")
@@ -205,11 +202,6 @@ def compare(
     plan = compared.plan
     titles = [problem.data.name] if problem.data else chosen
     jobs = [plan.jobs[job] for job in plan.jobs_to_run(CROSS_MATRIX)]
-    sizes = download_sizes(
-        plan.datasets(*plan.jobs), compared.data, compared.config.mirror, unread_files(plan)
-    )
-    for source, size in sizes.items():
-        echo(f"to download: {source}, {format_bytes(size) if size else 'unknown size'}")
     runs = sum(len(job.runs) for job in plan.jobs.values() if job.sampler in entries)
     echo(f"{len(jobs)} jobs, {runs} runs of {', '.join(names)}, on {', '.join(titles)}")
     if status := execute_all(jobs, compared, lambda manifest: None):
@@ -233,12 +225,14 @@ def usual_scale(datasets: Sequence[str], problem: OwnProblem) -> str:
     return "paper" if finished and not problem else "reduced"
 
 
-def chosen_datasets(plan: Plan, names: Sequence[str], scale: str, problem: OwnProblem) -> list[str]:
+def chosen_datasets(
+    matrix: Project, names: Sequence[str], scale: str, problem: OwnProblem
+) -> list[str]:
     """Return the experiments to compare on.
 
     By default, all at this scale; at paper scale, those that two processor cores can finish.
     """
-    experiments = [key.partition("/")[2] for key in plan.experiments]
+    experiments = [key.partition("/")[2] for key in matrix.plan.experiments]
     tuned = [name for name in experiments if TUNING + name in experiments]
     if problem.data is not None:
         if names:
@@ -261,20 +255,9 @@ def _cross_matrix(project: Project, files: Sequence[Path], scale: str) -> Projec
         data="embedded" if scale == "quick" else "official",
         papers=[CROSS_MATRIX],
         experiments=None,
-        beside=None,
         schemes=list(dict.fromkeys([*project.config.schemes, *map(str, files)])),
         overrides={},
     )
-
-
-def unread_files(plan: Plan) -> set[str]:
-    """Return the files of R packages that no job reads: each of these datasets reads one file."""
-    read = {plan.jobs[job].runs[0].settings.get("dataset", {}).get("name") for job in plan.due}
-    return {
-        f"{FILES}/{member.layout.file}"
-        for name, member in Dataset.members().items()
-        if issubclass(member, TableData) and name not in read
-    }
 
 
 # The cross matrix of ``fedsampling compare``: which samplers and datasets it keeps.

@@ -1,30 +1,24 @@
 """Verification of data files: ``fedsampling data verify``.
 
-Files in the cache and in a mirror's folder are compared with their checksums.  The readers of the
-datasets then compare shapes and counts with the published ones.  Verification downloads nothing
-and does not write to the cache or the mirror.
+Files in the cache and in a mirror's folder are compared with their checksums.  Verification
+downloads nothing and does not write to the cache or the mirror.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fedsampling.base.errors import InputError, gathering
+from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256, write_json, write_text
-from fedsampling.clients.delays import DelayModel
-from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.sources.fetch import Tell, fetch_dataset, ordered_editions
+from fedsampling.data.sources.fetch import Tell, fetch_dataset
 from fedsampling.data.sources.local_files import (
     CorruptError,
-    UnreadableError,
     copy,
     is_packed,
-    is_verified,
     path_in_mirror,
     verify,
 )
 from fedsampling.data.sources.sources import (
-    SOURCES,
     VERIFIED,
     Source,
     editions,
@@ -33,8 +27,6 @@ from fedsampling.data.sources.sources import (
 )
 from fedsampling.runs.places import CARDS
 from fedsampling.workflow.project import Project
-
-_ALSO_NEEDED = {"qmnist": "mnist"}  # datasets whose reader also needs another dataset's files
 
 
 def verify_each(names: Sequence[str], cache: Path, mirror: str | None) -> Iterator[str]:
@@ -58,34 +50,29 @@ def verify_dataset(dataset: str, cache: Path, mirror: str | None) -> tuple[list[
     if dataset not in official_datasets():
         raise InputError(no_files(dataset))
     files: list[str] = []
-    contents: list[str] = []
     faults: list[str] = []
-    for edition, sources in editions(dataset).items():
-        readable = True  # whether all files of the edition are there and as published
+    for sources in editions(dataset).values():
         for source in sources:
             places = {"cache": source.path_in(cache)}
             if mirror and (in_mirror := path_in_mirror(source, mirror)):
                 places["mirror"] = in_mirror
             local = {place: path for place, path in places.items() if path.is_file()}
-            readable &= bool(local)
             for place, path in local.items():
-                state = f"OK: {_checked(source)}"
+                state = _checked(source)
                 if fault := _fault(source, path):
-                    state, readable = "not the published file", False
+                    state = "not the published file"
                     faults.append(f"{place}: {source.name}: it {fault}")
                 files.append(f"  {place}: {source.file}: {state}")
-        if readable:
-            with gathering(faults):
-                phrases = ", ".join(_read_contents(dataset, edition, cache, mirror))
-                contents.append(f"  contents{f' ({edition})' if edition else ''}: {phrases}")
     count = f"{len(files)} local files" if files else "no local files"
-    return [f"{dataset}: {count}", *files, *contents], faults
+    return [f"{dataset}: {count}", *files], faults
 
 
 def _checked(source: Source) -> str:
-    """Name the kind and the source of the checksums with which a file is compared."""
+    """Name the kind and the source of the checksums with which a valid file is compared."""
     kinds = [text.partition(":")[0] for text in (source.checksum, source.published) if text]
-    return f"{' and '.join(kinds)} {VERIFIED[source.verified]}" if kinds else VERIFIED["content"]
+    if not kinds:
+        return f"not verified: {VERIFIED['content']}"
+    return f"OK: {' and '.join(kinds)} {VERIFIED[source.verified]}"
 
 
 def _fault(source: Source, path: Path) -> str:
@@ -94,52 +81,13 @@ def _fault(source: Source, path: Path) -> str:
         if is_packed(source, path.name):
             with TemporaryDirectory() as scratch:
                 plain = Path(scratch) / source.file
-                copy(source, path.name, path, plain)
+                copy(source, path, plain)
                 verify(source, plain)
         else:
             verify(source, path)
-    except (CorruptError, UnreadableError) as error:
+    except CorruptError as error:
         return str(error)
     return ""
-
-
-def _read_contents(dataset: str, edition: str, cache: Path, mirror: str | None) -> tuple[str, ...]:
-    """Read an edition whose files are all local; only a scratch folder is written."""
-    other_dataset = _ALSO_NEEDED.get(dataset)
-    sources = editions(dataset)[edition]
-    if other_dataset:
-        sources += tuple(source for source in SOURCES.values() if source.dataset == other_dataset)
-    with TemporaryDirectory() as scratch:
-        for source in sources:
-            if not _link_or_unpack(source, cache, mirror, Path(scratch)):
-                return (f"not compared: needs the files of {other_dataset}, which are missing",)
-        try:
-            readers: list[type[Dataset | DelayModel]]
-            readers = [*Dataset.members().values(), *DelayModel.members().values()]
-            reader = next((member for member in readers if dataset in member.official), Dataset)
-            return reader.verify(dataset, edition, Path(scratch) / dataset)
-        except ImportError as error:
-            return (f"not compared: needs the Python package {error.name}",)
-        except ValueError as error:
-            raise InputError(f"{dataset}: {error}".replace(f"{scratch}/", "")) from error
-
-
-def _link_or_unpack(source: Source, cache: Path, mirror: str | None, scratch: Path) -> bool:
-    """Link or unpack a verified file into `scratch`; return whether a file exists."""
-    target = source.path_in(scratch)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    cached = source.path_in(cache)
-    if is_verified(source, cached):
-        target.symlink_to(cached.resolve())
-        return True
-    path = path_in_mirror(source, mirror) if mirror else None
-    if path is None:
-        return False
-    if is_packed(source, path.name):
-        copy(source, path.name, path, target)
-    else:
-        target.symlink_to(path.resolve())
-    return True
 
 
 # Fetch and describe data files: ``fedsampling data fetch`` and ``data card``.
@@ -155,18 +103,6 @@ def fetch_each(
         paths = fetch_dataset(name, cache, mirror, tell).values()
         write_json(cache / f"{name}.json", {path.name: sha256(path) for path in paths})
         yield from paths
-
-
-def download_sizes(
-    datasets: Iterable[str], cache: Path, mirror: str | None, unread: Collection[str] = ()
-) -> dict[str, int | None]:
-    """Return the size in bytes of each missing official file not in `unread`; None if unknown."""
-    return {
-        source.name: source.size
-        for dataset in sorted(set(datasets))
-        for source in ordered_editions(dataset, cache, mirror)[0]
-        if source.name not in unread and not source.path_in(cache).is_file()
-    }
 
 
 def describe_each(

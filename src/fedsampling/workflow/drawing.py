@@ -1,11 +1,10 @@
 """Draw a paper: update its summaries, artefacts, explorer data and verdicts if out of date."""
 
-import math
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import inf, log, nan, sqrt
 from pathlib import Path
 from textwrap import shorten
@@ -22,7 +21,6 @@ from fedsampling.evidence.provenance import (
     Summaries,
     assess_runs,
     changed,
-    differing,
     has_unverified_data,
 )
 from fedsampling.evidence.statistics import show
@@ -36,16 +34,15 @@ from fedsampling.experiments.papers import (
     load_paper,
 )
 from fedsampling.experiments.resolving import changed as changed_settings
-from fedsampling.experiments.resolving import no_experiment, scale_of
+from fedsampling.experiments.resolving import scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
-from fedsampling.report.drawing.curves import plain
-from fedsampling.runs import resources, store
+from fedsampling.report.drawing.curves import undrawn
+from fedsampling.runs import store
 from fedsampling.runs.execute import locate
-from fedsampling.runs.places import PUBLISHED, run_stores
-from fedsampling.workflow.plan import left_to_run
+from fedsampling.runs.places import run_stores
 from fedsampling.workflow.project import Project
 
 
@@ -148,47 +145,16 @@ def _render(
     described = spec.artefacts[artefact]
     used = {name: summary.only(described.cases) for name, summary in loaded.items()}
 
-    def save(layout: Callable[[Summaries], Artefact]) -> list[Path]:
-        drawn = _overlaid(layout, project, spec, artefact, used)
+    def save(drawn: Artefact) -> list[Path]:
         return saving.save(drawn, spec, artefact, folder, used, project.facts, pdf)
 
     try:
-        return save(lambda summaries: draw_function(spec, artefact)(summaries, spec))
+        return save(draw_function(spec, artefact)(used, spec))
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):
             raise
-        outcome = "drawn as plain curves or a plain table, because its layout does not fit"
-        warn_unfit(spec, artefact, outcome, error)
-        is_figure = described.kind == "figure"
-        return save(lambda summaries: plain(summaries, is_figure, changed(summaries)))
-
-
-def _overlaid(
-    draw: Callable[[Summaries], Artefact],
-    project: Project,
-    spec: Paper,
-    artefact: str,
-    used: Summaries,
-) -> Artefact:
-    """Draw an artefact; if another run is compared with, draw that as well, and overlay it."""
-    ours, other_run = draw(used), project.plan.other_run
-    if not (other_run and ours.figure and used):
-        return ours
-    folder = other_run / "summaries" / spec.key
-    if lacking := [name for name in used if not (folder / f"{name}.parquet").is_file()]:
-        note = f"{other_run.name} has no {', '.join(lacking)}, so it is not compared here."
-        return replace(ours, notes=(*ours.notes, note))
-    other_summaries = load_summaries(spec.key, used, other_run)
-    cases = spec.artefacts[artefact].cases
-    other_summaries = {name: summary.only(cases) for name, summary in other_summaries.items()}
-    if not differing(used, other_summaries):
-        return ours
-    try:
-        theirs = draw(other_summaries)
-    except Exception as error:  # as in _render: the settings of the other run may not fit
-        note = f"{other_run.name} cannot be drawn in this layout ({in_one_line(error)})."
-        return replace(ours, notes=(*ours.notes, note))
-    return saving.with_overlay(ours, theirs, other_run.name, used, other_summaries, project.facts)
+        warn_unfit(spec, artefact, "not drawn, because its layout does not fit", error)
+        return save(undrawn(used, described.kind == "figure", changed(used)))
 
 
 # Summaries: the runs of an experiment's jobs, joined into one table.
@@ -204,8 +170,6 @@ def summarise(paper: str, experiment: str, project: Project) -> Path:
     For an executed job, these are the runs that its manifest lists.
     """
     plan, spec = project.plan, project.plan.paper(paper)
-    if experiment not in spec.experiments:
-        raise InputError(f"experiment: '{experiment}': {no_experiment(experiment, spec)}")
     jobs = [plan.jobs[name] for name in plan.jobs_of(paper, experiment)]
     manifests = {job.name: project.manifest(job.name) for job in jobs if job.name in plan.due}
     missing = [path for path in manifests.values() if not path.is_file()]
@@ -250,16 +214,10 @@ def _finished(job: Job, target: Path, shared: list[Path]) -> list[store.Result]:
     return readable
 
 
-def judge(paper: str, project: Project) -> Path:
-    """Write the verdicts on a paper's claims to ``claims/<paper>.json``."""
-    spec = project.plan.paper(paper)
-    return judge_claims(spec, project, load_summaries(paper, spec.experiments, project.folder))
-
-
 def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "claims") -> Path:
     """Write the verdicts on a paper's claims, from its remaining experiments, to a folder."""
     complete = load_paper(spec.key, spec.folder.parent)
-    unfinished = left_to_run(complete, project.config, project.results) if spec.claims else {}
+    unfinished = project.left_to_run(complete) if spec.claims else {}
     context = spec, complete, project, loaded, unfinished
     claims = [asdict(_judged(name, *context)) for name in spec.claims]
     out = project.folder / to / f"{spec.key}.json"
@@ -288,13 +246,13 @@ def _judged(
     complete_artefact = complete.artefacts[claim.artefact]
     at_full_size = experiments and (claim.experiments or complete_artefact.experiments)
     cases = claim.cases or artefact.cases
-    evidence, seconds = RunEvidence(), math.nan
+    evidence, seconds = RunEvidence(), nan
     if absent := [key for key in experiments if key not in loaded]:
         finding = verdicts.not_run({key: spec.left_out[key] for key in absent})
     else:
         used = {key: loaded[key].only(cases) for key in experiments}
         specs = {key: complete.experiments[key] for key in at_full_size}
-        seconds = sum(summary.provenance.get("seconds", math.nan) for summary in used.values())
+        seconds = sum(summary.provenance.get("seconds", nan) for summary in used.values())
         evidence = assess_runs(used, specs, cases, project.facts)
         try:
             # Rules get all summaries: some also report numbers that do not affect the verdict.
@@ -343,15 +301,9 @@ def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:
     """Describe the runs at the paper's size, and the data, that a verdict still requires."""
     parts = []
     if jobs:
-        runs, speeds = sum(len(job.runs) for job in jobs), resources.load_measurements(PUBLISHED)
-        known = [speeds.get(resources.measurement_key(job)) for job in jobs]
-        steps = zip(known, jobs, strict=True)
-        seconds = sum(speed.step * job.steps if speed else math.nan for speed, job in steps)
-        hours = ""
-        if math.isfinite(seconds):
-            hours = f" (up to about {show(max(seconds / 3600, 0.1), 2)} hours of one core)"
+        runs = sum(len(job.runs) for job in jobs)
         command = f"snakemake --cores all {paper} --config scale=paper"
-        parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size{hours}: {command}")
+        parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size: {command}")
     if has_unverified_data(evidence.obstacles):
         parts.append("data with a publisher's checksum; this copy has none")
     return "; ".join(parts) or content.FROM_PUBLISHED_RUNS

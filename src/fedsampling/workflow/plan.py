@@ -13,22 +13,28 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fedsampling.base.errors import InputError, check_known, gathering, nearest
+from fedsampling.base.errors import InputError, check_known, gathering
 from fedsampling.base.files import digest, write_text
 from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
-from fedsampling.experiments.config import UNNAMED_RUN, Config
+from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import Experiment, load_papers, resolve_experiments, without
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
-from fedsampling.runs.places import CARDS, PUBLISHED, finished_runs, published_runs, run_stores
+from fedsampling.runs.places import (
+    CARDS,
+    PAPERS,
+    PUBLISHED,
+    RESULTS,
+    finished_runs,
+    published_runs,
+    run_stores,
+)
 from fedsampling.samplers.interface.in_settings import load_file
 
-PAPERS, RESULTS = Path("papers"), Path("results")
 # Maximum number of quick-scale jobs that share a process.  Starting a process takes two seconds of
 # imports, often more than the job; but larger batches would leave cores idle.
 QUICK_JOBS_PER_PROCESS = 40
-FIGURE_FILES, TABLE_FILES = ("svg", "png", "csv"), ("html", "csv", "tex")
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,6 @@ class Plan:
     experiments: Mapping[str, dict[str, Any]]  # every resolved experiment, by ``paper/experiment``
     uses: Mapping[str, tuple[DatasetUse, ...]]  # how the papers use each dataset
     users_samplers: Mapping[str, str]  # files of the user's samplers, by the samplers' names
-    other_run: Path | None = None  # results folder of the run to compare with
 
     def paper(self, key: str) -> Paper:
         """Return a paper."""
@@ -112,22 +117,10 @@ class Plan:
             return ["report/index.html"]
         return [file for paper in self.papers for file in self.report_inputs(paper)]
 
-    def drawn_files(self, paper: str) -> dict[str, list[str]]:
-        """Return the files of each artefact, relative to the results; the main one comes first."""
-        return {
-            name: [
-                f"artefacts/{paper}/{name}/{name}.{kind}"
-                for kind in (FIGURE_FILES if spec.kind == "figure" else TABLE_FILES)
-            ]
-            for name, spec in self.papers[paper].artefacts.items()
-        }
-
     def targets(self) -> Iterator[str]:
         """Yield every Snakemake target except data files, relative to the results."""
         for paper in self.papers:
             yield from self.report_inputs(paper)
-            for files in self.drawn_files(paper).values():
-                yield from files
         yield from (f"compare/{name}/report/index.html" for name in self.users_samplers)
         yield from (f"runs/{name}.json" for name in self.jobs)
         yield from (f"cards/{name}.json" for name in self.cards)
@@ -189,12 +182,6 @@ def plan(settings: Mapping[str, Any], papers: Path = PAPERS, results: Path = RES
 
 def resolve(config: Config, papers: Path, results: Path) -> Plan:
     """Resolve and check the plan of a configuration."""
-    other_run = config.other_run(results)
-    if other_run and not (other_run / "summaries").is_dir():
-        named = {path.parent.name for path in results.glob("*/summaries")}
-        runs = named | {UNNAMED_RUN for _ in results.glob("summaries")}
-        fix = nearest(str(config.beside), runs) if runs else "run it first; no run has any"
-        raise InputError(f"beside: '{config.beside}' has no results in {other_run}; {fix}")
     published = published_runs(PUBLISHED) if config.shipped else {}
     problems: list[str] = []
     chosen: dict[str, Paper] = {}
@@ -220,7 +207,6 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
         settings,
         dataset_uses(by_name.values()),
         {load_file(Path(file))[-1].named: file for file in config.schemes},
-        other_run,
     )
 
 
@@ -248,9 +234,7 @@ def write_plan(path: Path, key: str, plan: Plan, digests: Mapping[str, str]) -> 
     write_text(path, _head(body) + body)
 
 
-def read_plan(
-    path: Path, key: str, config: Config, other_run: Path | None
-) -> tuple[Plan, Mapping[str, str]] | None:
+def read_plan(path: Path, key: str, config: Config) -> tuple[Plan, Mapping[str, str]] | None:
     """Read a plan and the digests of its results; None if missing, corrupt or of another key."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -275,7 +259,6 @@ def read_plan(
         experiments=content["experiments"],
         uses={name: tuple(map(_use, used)) for name, used in content["uses"].items()},
         users_samplers=content["users_samplers"],
-        other_run=other_run,
     )
     return plan, content["digests"]
 

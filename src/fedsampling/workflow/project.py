@@ -22,10 +22,10 @@ from fedsampling.base.files import digest, sha256, write_json, writing
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import CROSS_MATRIX, Paper, defining_modules
-from fedsampling.experiments.specs import PACKAGE, fingerprint, own_code
-from fedsampling.runs.places import plan_inputs, published_files
+from fedsampling.experiments.specs import PACKAGE, Job, fingerprint, own_code
+from fedsampling.runs.places import PAPERS, RESULTS, plan_inputs, published_files
 from fedsampling.samplers.interface.in_settings import load_file
-from fedsampling.workflow.plan import PAPERS, RESULTS, Plan, read_plan, resolve, write_plan
+from fedsampling.workflow.plan import Plan, left_to_run, read_plan, resolve, write_plan
 
 CONFIG, PLAN, CALL_LOCK, JOBS_LOCK = "config.json", "plan.json", "call.lock", "jobs.lock"
 CALL = "FEDSAMPLING_CALL"  # environment variable of a call's jobs: digest of its configuration
@@ -99,6 +99,10 @@ class Project:
         """Digest of each result's inputs, see :func:`digests`."""
         return self._cached[1]
 
+    def left_to_run(self, paper: Paper) -> dict[str, list[Job]]:
+        """List a paper's unfinished jobs of the paper's size, by experiment."""
+        return left_to_run(paper, self.config, self.results)
+
     def is_written(self) -> bool:
         """Whether the results folder has this configuration."""
         with suppress(OSError, ValueError):
@@ -142,7 +146,7 @@ class Project:
     @cached_property
     def _cached(self) -> tuple[Plan, Mapping[str, str]]:
         path = self.folder / PLAN
-        if cached := read_plan(path, self._key, self.config, self.config.other_run(self.results)):
+        if cached := read_plan(path, self._key, self.config):
             return cached
         plan = resolve(self.config, self.papers, self.results)
         result_digests = digests(plan)
@@ -169,8 +173,6 @@ class Project:
             *(path for folder in folders for path in folder.parent.glob(f"{folder.name}/*.*")),
             *map(Path, self.config.schemes),
         ]
-        if other_run := self.config.other_run(self.results):
-            files += other_run.glob("summaries/*/*.parquet")
         code = [*PACKAGE.rglob("*.py"), *TEMPLATES.iterdir(), *VENDOR.iterdir()]
         # Relative paths: the digest must not depend on where the package is installed.
         named_paths = [(os.path.relpath(path, PACKAGE), path) for path in code]
@@ -221,7 +223,7 @@ def _files_named(settings: Any) -> Iterator[Path]:
 
 TEMPLATES = Path(__file__).parents[1] / "report" / "templates"
 VENDOR = TEMPLATES.with_name("vendor")  # the chart library of the run explorer
-TEXTS = ("paper.bib", "reported.csv", "answers.md", "findings.md")  # a paper's files in the report
+TEXTS = ("paper.bib", "reported.csv", "findings.md")  # a paper's files in the report
 
 
 def digests(plan: Plan) -> dict[str, str]:
@@ -272,12 +274,7 @@ def _artefact(plan: Plan, paper: Paper, name: str, by_result: dict[str, str]) ->
     spec = paper.artefacts[name]
     summaries = [by_result[f"summaries/{paper.key}/{key}"] for key in spec.experiments]
     code = fingerprint(*defining_modules(paper.folder, "figures", name), papers=paper.folder.parent)
-    inputs = [spec.model_dump(mode="json"), _tables(paper), summaries, _facts(plan), code]
-    if plan.other_run:
-        folder = plan.other_run / "summaries" / paper.key
-        files = [folder / f"{key}.parquet" for key in spec.experiments]
-        inputs += [plan.other_run.name, *(sha256(file) for file in files if file.is_file())]
-    return digest(inputs)
+    return digest([spec.model_dump(mode="json"), _tables(paper), summaries, _facts(plan), code])
 
 
 def _claims(plan: Plan, paper: Paper, by_result: dict[str, str]) -> str:

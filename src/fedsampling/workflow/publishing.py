@@ -5,7 +5,7 @@ Also new working folders and new papers.
 
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 from fedsampling.base.errors import InputError, check_known
@@ -23,7 +23,7 @@ SCALES = ("paper", "reduced", "quick")  # the largest first
 
 
 def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLISHED) -> list[str]:
-    """Add finished runs to the published runs, and rewrite the index and the README's table.
+    """Add finished runs to the published runs, and rewrite the index.
 
     A run that several experiments share is stored with the first. Published runs stay unchanged.
     Returns a line for each changed experiment, or one if none changed.
@@ -58,7 +58,6 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
         for path in sorted(folder.glob("*/*.parquet"))
     }
     write_record(folder / INDEX, {name: sorted(runs) for name, runs in files.items()})
-    _describe(folder / "README.md", files, project.papers)
     lines = [f"{name}: {len(runs)} runs added" for name, runs in gained.items()]
     return lines or ["no run added: the others are published, unfinished, or of other code"]
 
@@ -107,27 +106,6 @@ def summary(paper: str, experiment: str) -> "pd.DataFrame":
         f"{paper}/{experiment}: its published runs are incomplete at every scale; "
         f"compute them with 'snakemake {paper}'"
     )
-
-
-def _describe(readme: Path, files: Mapping[str, Mapping[str, store.Result]], papers: Path) -> None:
-    """Replace the README's table of published runs."""
-    if not readme.is_file():
-        return
-    keys = sorted(path.parent.name for path in papers.glob("*/paper.yaml"))
-    full = plan({"scale": "paper", "data": "official", "papers": keys}, papers).jobs.values()
-    of_paper_size = {run.hash for job in full for run in job.runs}
-    rows = ["| paper | experiment | scale | runs | seconds, on a machine under load |"]
-    rows += ["|---|---|---|---|---|"]
-    for name, runs in files.items():
-        larger = runs.keys() & of_paper_size
-        for scale, hashes in (("paper", larger), ("reduced", runs.keys() - larger)):
-            if hashes:
-                seconds = sum(runs[run_hash].metadata["seconds"] for run_hash in hashes)
-                cells = (*name.split("/"), scale, str(len(hashes)), f"{seconds:.0f}")
-                rows.append(f"| {' | '.join(cells)} |")
-    text = readme.read_text(encoding="utf-8")
-    table = re.compile(r"^\| paper .*?\n(?!\|)", re.DOTALL | re.MULTILINE)
-    write_text(readme, table.sub("\n".join(rows) + "\n", text, count=1))
 
 
 def _table(jobs: list[Job], file: Path) -> "pd.DataFrame":

@@ -16,7 +16,6 @@ from fedsampling.experiments.resolving import without
 from fedsampling.report import content, findings
 from fedsampling.report.overview import declared, readme_table, tallies
 from fedsampling.workflow.drawing import draw, judge_claims
-from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.status import UNFINISHED, why_unfinished
 
@@ -73,7 +72,7 @@ def build_unfinished(project: Project, keys: Sequence[str]) -> Iterator[str]:
     for key in keys:
         paper = plan.paper(key)
         draw(key, project, unfinished=True)
-        papers[key] = _as_far_as_it_is(plan, paper, project.folder)
+        papers[key] = _as_far_as_it_is(project, paper)
         if lacking := papers[key].left_out.keys() - paper.left_out.keys():
             names = [name for name in papers[key].left_out if name in lacking]
             yield f"{key}: unfinished: {shorten(', '.join(names), 200, placeholder=' …')}"
@@ -113,9 +112,6 @@ def print_verdicts(project: Project) -> None:
             raise InputError(f"{path}: no verdicts yet; run 'snakemake --cores all {key}' first")
         claims = content.claims(path)
         print(f"{key}: {_tally(claims) or f'{len(paper.artefacts)} artefacts, no claims'}")
-        if best := content.clearest(claims):
-            line = f"{best.id}, {best.verdict}: {best.ours}"
-            print(f"    {shorten(line, 106, placeholder=' …')}")
         if paper.left_out:
             print(f"    not run: {shorten(', '.join(paper.left_out), 90, placeholder=' …')}")
     if not computes:
@@ -142,16 +138,16 @@ def _tally(claims: Sequence[Claim]) -> str:
     return "; ".join(parts)
 
 
-def _as_far_as_it_is(plan: Plan, paper: Paper, results: Path) -> Paper:
+def _as_far_as_it_is(project: Project, paper: Paper) -> Paper:
     """Leave unfinished parts out of a paper."""
-    summaries = results / "summaries" / paper.key
+    summaries = project.folder / "summaries" / paper.key
     lacking = {
-        name: why_unfinished(plan, paper.key, name)
+        name: why_unfinished(project, paper.key, name)
         for name in paper.experiments
         if not (summaries / f"{name}.parquet").is_file()
     }
     remaining = without(paper, lacking)
-    folder = results / "artefacts" / paper.key
+    folder = project.folder / "artefacts" / paper.key
     drawn = {
         name: spec
         for name, spec in remaining.artefacts.items()

@@ -15,7 +15,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable
 from fedsampling.base.yaml_reading import parse_yaml, read_yaml
 from fedsampling.experiments import config as configuration
-from fedsampling.workflow.plan import RESULTS
+from fedsampling.runs.places import RESULTS
 from fedsampling.workflow.project import CALL, Project
 
 # A target that is one experiment, such as rizk2022importance/regression; no file of a result.
@@ -34,7 +34,7 @@ def printing_errors() -> Iterator[None]:
 
 @printing_errors()
 def check_file(path: Path) -> None:
-    """Check a configuration file before Snakemake reads it: Snakemake does not limit its size."""
+    """Check a configuration file before Snakemake reads it, which accepts duplicate keys."""
     if path.exists():
         read_yaml(path)
 
@@ -49,7 +49,7 @@ def open_project(config: Mapping[str, Any], settings: Any) -> Project:
         file, os.environ[CALL] = config["_call"]
         return Project.open(Path(file))
     for file in settings.configfiles:
-        read_yaml(Path(file))  # Snakemake does not limit its size
+        read_yaml(Path(file))  # Snakemake accepts duplicate keys
     # Keys that begin with an underscore are Snakemake's.
     keys = {key: config[key] for key in config if not key.startswith("_")}
     project = Project(configuration.parse(_typed(keys, settings.config)))

@@ -1,7 +1,6 @@
 """Progress of the workflow, from its files: runs, leases, logs and results.
 
-Works whether or not Snakemake is running, and changes nothing, except that it removes runs of other
-versions of the code on request.
+Works whether or not Snakemake is running, and changes nothing.
 """
 
 import time
@@ -12,10 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fedsampling.base.errors import WARNING
-from fedsampling.base.files import writing
-from fedsampling.runs.places import path_of, paths_of_versions, run_stores, unfinished_runs
+from fedsampling.runs.places import path_of, run_stores, unfinished_runs
 from fedsampling.runs.store import LEASE_SECONDS
-from fedsampling.workflow.plan import Plan
 from fedsampling.workflow.project import Project
 
 LOGS = Path("logs")
@@ -37,12 +34,6 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     plan, folder = project.plan, project.folder
     states = {name: _state(project, name) for name in plan.experiments}
     yield f"Runs: {_progress(list(states.values()))}"
-    target, _ = run_stores(project.results, project.config)
-    if others := _other_versions(project, target):
-        yield (
-            f"Runs of other versions of the code in {target}: {len(others)}; "
-            "'fedsampling status --remove-other-versions' removes them"
-        )
     for name, state in states.items():
         if state.running or state.remaining:
             yield f"  {name}: {_progress([state])}"
@@ -54,27 +45,6 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     yield f"Report: {report if report.is_file() else 'not written yet'}"
     for path, line in _failures(project, project.config.run_folder(logs)):
         yield f"Failed: {path}: {line}"
-
-
-def remove_other_versions(project: Project) -> str:
-    """Remove the configured runs that other versions of the code stored, and say how many."""
-    target, _ = run_stores(project.results, project.config)
-    others = _other_versions(project, target)
-    with writing(target):
-        for path in others:
-            path.unlink(missing_ok=True)
-    return f"{target}: {len(others)} runs of other versions removed"
-
-
-def _other_versions(project: Project, target: Path) -> set[Path]:
-    """Return the files of the configured runs that other versions of the code stored."""
-    return {
-        path
-        for job in project.plan.jobs.values()
-        for run in job.runs
-        for path in paths_of_versions(target, run.hash)
-        if path != path_of(target, run.hash, job.code)
-    }
 
 
 def _state(project: Project, name: str) -> State:
@@ -122,15 +92,16 @@ def _progress(states: Sequence[State]) -> str:
     return f"{text}, {running} running, {remaining} left; {hours}"
 
 
-def why_unfinished(plan: Plan, paper: str, experiment: str) -> str:
+def why_unfinished(project: Project, paper: str, experiment: str) -> str:
     """Return why an experiment has no summary: the first error in the logs of its steps."""
+    plan = project.plan
     jobs = plan.jobs_of(paper, experiment)
     batches = [name for name, members in plan.batches.items() if {*members} & {*jobs}]
     steps = [f"fetch/{dataset}" for dataset in plan.datasets(*jobs)]
     steps += [f"simulate/{name}" for name in (*batches, *jobs)]
     for step in (*steps, f"draw/{paper}"):
         with suppress(OSError):
-            if error := _last_error(plan.config.run_folder(LOGS) / f"{step}.log"):
+            if error := _last_error(project.config.run_folder(LOGS) / f"{step}.log"):
                 return f"{error}; run the same command to resume"
     return UNFINISHED
 

@@ -1,23 +1,19 @@
-"""Availability: rates, correlation over rounds, time of day, and keyed draws."""
+"""Availability: rates, correlation over rounds, and keyed draws."""
 
 import numpy as np
 import pytest
 
-from fedsampling.base.errors import InputError
-from fedsampling.base.records import check
-from fedsampling.clients.availability import Always, Bernoulli, Diurnal, Markov
+from fedsampling.clients.availability import Bernoulli, Markov
 
-EVERY = [Always(), Bernoulli(), Markov(), Diurnal()]
+EVERY = [Bernoulli(), Markov()]
 
 
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: model.named)
 def test_a_trace_is_keyed_by_client_and_round(model):
     trace = model.trace(3, 20, 30)
     np.testing.assert_array_equal(trace[:7], model.trace(3, 7, 30))
-    if not isinstance(model, Diurnal):  # of which the phases may go around the clock by number
-        np.testing.assert_array_equal(trace[:, :9], model.trace(3, 20, 9))
-    if model.varies:
-        assert (trace != model.trace(4, 20, 30)).any()
+    np.testing.assert_array_equal(trace[:, :9], model.trace(3, 20, 9))
+    assert (trace != model.trace(4, 20, 30)).any()
     assert trace.any(1).all()
 
 
@@ -48,17 +44,3 @@ def test_markov_availability_keeps_the_rate_and_decorrelates_geometrically():
         assert covariance / (0.4 * 0.6) == pytest.approx(persistence**lag, abs=0.03)
     independent = Markov(persistence=0.0)
     np.testing.assert_array_equal(independent.trace(0, 50, 9), Bernoulli().trace(0, 50, 9))
-
-
-def test_diurnal_availability_rises_and_falls():
-    model = Diurnal(least=0.1, most=0.9, period=8, phases="ordered")
-    trace = model.trace(0, 8 * 2000, 4)
-    share = trace.reshape(2000, 8, 4).mean(0)
-    hours = np.arange(8)[:, None] / 8 - np.arange(4) / 4
-    np.testing.assert_allclose(share, 0.5 + 0.4 * np.cos(2 * np.pi * hours), atol=0.06)
-
-
-@pytest.mark.parametrize("settings", [{"least": 0.9}, {"most": 0.1}])
-def test_the_most_is_not_less_than_the_least(settings):
-    with pytest.raises(InputError, match="is less than least"):
-        check(Diurnal, settings, "")

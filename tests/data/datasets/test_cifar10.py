@@ -39,16 +39,11 @@ class TestBinary:
         assert samples.y.tolist() == [k + i for k in range(5) for i in range(4)]
         assert samples.y_test.tolist() == [5, 6, 7, 8]
 
-    @pytest.mark.parametrize("content", [b"", b"\0" * 3074])
-    def test_files_that_are_no_records_are_rejected(self, folder, content):
-        (folder / "data_batch_3.bin").write_bytes(content)
-        with pytest.raises(ValueError, match=r"data_batch_3.bin: .* are not records of 3,073"):
-            cifar10.read_binary(folder)
-
 
 class TestSheets:
     def test_counts_and_mean_colours_are_the_published_ones(self, official):
-        assert len(cifar10.verify(official)) == 5
+        assert np.bincount(official.y).tolist() == [5000] * 10
+        assert np.bincount(official.y_test).tolist() == [1000] * 10
         assert official.x.shape == (50_000, 32, 32, 3)
         assert (official.unverified, len(official.inputs)) == (True, 25)
         mean = official.x.mean((0, 1, 2)) / 255
@@ -68,8 +63,3 @@ class TestSheets:
         assert (cut == cut[:, :1, :1]).all()
         assert cut[:, 0, 0, 0].tolist() == np.repeat(np.arange(50), 50).tolist()
         assert cut[:, 0, 0, 1].tolist() == np.tile(np.arange(50), 50).tolist()
-
-    def test_sheet_of_other_size_is_rejected(self, tmp_path):
-        Image.new("RGB", (32, 32)).save(tmp_path / "one.webp", lossless=True)
-        with pytest.raises(ValueError, match="is not 50 x 50 images"):
-            cifar10._sheet(tmp_path / "one.webp")

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import rdata
 
-from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.tables import (
     ARCHIVE,
@@ -20,7 +19,6 @@ from fedsampling.data.datasets.tables import (
     read_archive,
     split_by_label,
     standardised,
-    verify,
 )
 
 LAYOUT = Layout("Toy", label="kind", features=2, per_label=(2, 1), owner="who", owners=2)
@@ -45,15 +43,6 @@ def test_columns_become_features_labels_and_owners(file):
     assert table.x.tolist() == [[1, 0], [2, 1], [3, 1]]
     assert table.y.tolist() == [0, 1, 0]
     assert table.owner.tolist() == [1, 0, 1]
-    assert verify("toy", LAYOUT, table)[-1] == "2 owners"
-
-
-def test_another_file_is_rejected(file):
-    with pytest.raises(ValueError, match="has no table Toy with label and who"):
-        read(file, Layout("Toy", label="label", features=2, per_label=(2, 1), owner="who"))
-    layout = Layout("Toy", label="kind", features=3, per_label=(1, 2), owner="who")
-    with pytest.raises(InputError, match="do not have 3 features as published"):
-        verify("toy", layout, read(file, layout))
 
 
 def test_a_fifth_of_each_label_rounded_up_is_for_tests():

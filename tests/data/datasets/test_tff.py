@@ -1,39 +1,27 @@
-"""TFF's files in both layouts, HDF5 and databases: samples are read, other files are rejected."""
+"""TFF's files, and the unbalanced sets: from files or stand-ins to clients."""
 
-import lzma
-import sqlite3
 import zipfile
 from dataclasses import replace
 from functools import partial
 
-import h5py
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.data.datasets.loading import load
-from tests.data.datasets.tff_files import archive, database, hdf5, hdf5_of, packed, unchecked
+from tests.data.datasets.tff_files import archive, hdf5, hdf5_of, unchecked
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import dataset, tff
 from fedsampling.data.datasets.shakespeare import VOCABULARIES, encode
 from fedsampling.data.datasets.tff import sequences
-from fedsampling.data.datasets.tff_files import FeatureType, Part, sqlite_examples, unpacked_parts
 from fedsampling.data.federated import Samples, share_of_largest
-from fedsampling.data.sources.sources import editions
 
 
-@pytest.fixture(params=["hdf5", "sqlite"])
-def write(request, tmp_path):
-    """Write a split's samples by client, in one of the two layouts."""
-
-    def write_part(split, clients):
-        if request.param == "hdf5":
-            return Part(hdf5_of(tmp_path / f"{split}.h5", clients))
-        splits = {"other": {"f0001_41": [digit(0.9, 9)]}, split: clients}
-        return Part(database(tmp_path / f"{split}.sqlite", splits), split)
-
-    return write_part
+@pytest.fixture
+def write(tmp_path):
+    """Write a split's samples by client."""
+    return lambda split, clients: hdf5_of(tmp_path / f"{split}.h5", clients)
 
 
 def digit(shade, label):
@@ -70,134 +58,24 @@ def test_snippets_are_bytes_by_role(write):
 def test_a_client_without_samples_is_skipped(tmp_path):
     empty = {"pixels": np.zeros((0, 28, 28), np.float32), "label": np.zeros(0, np.int32)}
     two_samples = {"pixels": np.zeros((2, 28, 28), np.float32), "label": np.array([1, 2], np.int32)}
-    part = Part(hdf5(tmp_path / "a.h5", {"a": empty, "b": two_samples}))
+    part = hdf5(tmp_path / "a.h5", {"a": empty, "b": two_samples})
     assert tff.read_digits("tff_emnist", part, part).writer.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("features", "fault"),
-    [
-        ({"pixels": np.zeros((1, 28, 28), np.float32)}, "has no 'label', but"),
-        ({"pixels": np.zeros((1, 784), np.float32), "label": [1]}, r"\(1, 784\)"),
-    ],
-)
-def test_hdf5_of_other_features_is_rejected(tmp_path, features, fault):
-    part = Part(hdf5(tmp_path / "a.h5", {"a": features}))
-    with pytest.raises(ValueError, match=fault):
-        tff.read_digits("tff_emnist", part, part)
-
-
-@pytest.mark.parametrize(
-    ("sample", "fault"),
-    [
-        ({"image": np.zeros(3072, np.int64)}, "9 has no 'label', but"),
-        ({"image": np.zeros(3071, np.int64), "label": np.array([1])}, r"image int64 \(3071,\)"),
-        ({"image": np.full(3072, 256), "label": np.array([1])}, "not uint8"),
-    ],
-)
-def test_a_database_of_other_features_is_rejected(tmp_path, sample, fault):
-    part = Part(database(tmp_path / "a.sqlite", {"train": {"9": [sample]}}), "train")
-    with pytest.raises(ValueError, match=fault):
-        tff.read_cifar100(part, part)
-
-
-def read_label(path, client="a", split="train"):
-    with sqlite_examples(path, split, {"label": FeatureType((), np.int64)}) as examples:
-        examples.read(client)
-
-
-def with_view_for_a_table(path):
-    connection = sqlite3.connect(path)
-    connection.execute(
-        "CREATE VIEW examples AS SELECT 'train' AS split_name, 'a' AS client_id,"
-        " randomblob(9) AS serialized_example_proto"
-    )
-    connection.commit()
-    connection.close()
-
-
-def with_value_that_would_fill_the_memory(path):
-    sample = {"label": np.array([1]), "other": [bytes(2 << 20)]}
-    database(path, {"train": {"a": [sample]}})
-
-
-@pytest.mark.parametrize(
-    ("write_file", "reason"),
-    [
-        (lambda path: path.write_bytes(b"<html>" * 1000), "not a database of examples"),
-        (lambda path: None, "not a database of examples"),
-        (lambda path: database(path, {"val": {"a": [digit(0, 1)]}}), "train has no examples"),
-        (with_view_for_a_table, "has no table 'examples'"),
-        (with_value_that_would_fill_the_memory, "not a database of examples"),
-    ],
-    ids=["text", "missing", "another split", "view", "large value"],
-)
-def test_other_files_are_rejected_as_databases(tmp_path, write_file, reason):
-    write_file(tmp_path / "a.sqlite")
-    with pytest.raises(ValueError, match=reason):
-        read_label(tmp_path / "a.sqlite")
-
-
-def test_hdf5_without_examples_and_a_damaged_archive_are_rejected(tmp_path):
-    h5py.File(tmp_path / "a.h5", "w").close()
-    with pytest.raises(ValueError, match="has no group 'examples'"):
-        tff.read_digits("tff_emnist", Part(tmp_path / "a.h5"), Part(tmp_path / "a.h5"))
-    (source,) = editions("tff_emnist")["sqlite"]
-    (tmp_path / source.file).write_bytes(lzma.compress(bytes(9))[:-9])
-    with (
-        pytest.raises(InputError, match=r"it cannot be decompressed .*fetch it again"),
-        unpacked_parts("tff_emnist", "sqlite", tmp_path),
-    ):
-        pass
-
-
-class TestVerify:
-    def published(self):
-        """Empty images of as many samples as Federated EMNIST has."""
-        y, y_test = (np.arange(size) % 10 for size in (341_873, 40_832))
-        return Samples(
-            name="tff_emnist",
-            x=np.zeros((len(y), 0), np.float32),
-            y=y,
-            x_test=np.zeros((len(y_test), 0), np.float32),
-            y_test=y_test,
-            classes=10,
-            writer=np.arange(len(y)) % 3383,
-        )
-
-    def test_a_missing_client_is_detected(self):
-        samples = self.published()
-        assert tff.verify(samples) == (
-            "40,832 test samples",
-            "3,383 clients",
-            "341,873 training samples",
-            "all 10 labels",
-        )
-        with pytest.raises(InputError, match="3,383 clients"):
-            tff.verify(replace(samples, writer=np.arange(len(samples.y)) % 3382))
-
-    @pytest.mark.parametrize(("share", "fits"), [(0.82, True), (0.90, False), (0.74, False)])
-    def test_unbalanced_set_must_hold_its_published_share(self, share, fits):
-        # 10 of 100 clients share 820 (or 900, or 740) of 1,000 samples, the others the rest.
-        large = round(1000 * share)
-        writer = np.concatenate([np.arange(large) % 10, 10 + np.arange(1000 - large) % 90])
-        samples = self.published()
-        samples = replace(
-            samples, name="cookup_1", x=samples.x[:1000], y=samples.y[:1000], writer=writer
-        )
-        if fits:
-            assert "about 82% of the samples with 10% of the clients" in tff.verify(samples)
-        else:
-            with pytest.raises(InputError, match="about 82% of the samples"):
-                tff.verify(samples)
-
-
-def test_published_numbers_of_snippets_are_checked():
-    train = {f"role {k}": (b"line",) * (22 + (k < 338)) for k in range(715)}
-    test = {"role 0": (b"line",) * 2356}
-    assert len(tff.verify_snippets(train, test)) == 3
-    with pytest.raises(InputError, match="16,068 training samples"):
-        tff.verify_snippets(train | {"role 0": (b"line",)}, test)
+@pytest.mark.parametrize(("share", "fits"), [(0.82, True), (0.90, False), (0.74, False)])
+def test_unbalanced_set_must_hold_its_published_share(share, fits):
+    # 10 of 100 clients share 820 (or 900, or 740) of 1,000 samples, the others the rest.
+    large = round(1000 * share)
+    writer = np.concatenate([np.arange(large) % 10, 10 + np.arange(1000 - large) % 90])
+    y, y_test = np.arange(1000) % 10, np.zeros(40_832, np.int64)
+    x, x_test = np.zeros((1000, 28, 28), np.float32), np.zeros((40_832, 0), np.float32)
+    samples = Samples("cookup_1", x, y, x_test, y_test, 10, writer)
+    if fits:
+        tff.check_unbalanced(samples, 1)
+        samples = replace(samples, y_test=y_test[1:])
+    reason = "40,832 test samples" if fits else "about 82% of the samples"
+    with pytest.raises(InputError, match=reason):
+        tff.check_unbalanced(samples, 1)
 
 
 # TFF's Shakespeare: chunks of six characters, one label per step.
@@ -236,31 +114,30 @@ def test_the_stand_in_has_five_steps_and_as_many_labels():
     np.testing.assert_array_equal(data.x, loaded().x)
 
 
-def test_the_published_database(tmp_path, monkeypatch):
-    splits = {
+def test_the_published_archive(tmp_path, monkeypatch):
+    parts = {
         "train": {
-            "PLAY_B": [{"snippets": [b"To be, or"]}, {"snippets": [b" not"]}],
-            "PLAY_A": [{"snippets": [b"Enter"]}],
+            "PLAY_B": [{"snippets": np.bytes_("To be, or")}, {"snippets": np.bytes_(" not")}],
+            "PLAY_A": [{"snippets": np.bytes_("Enter")}],
         },
-        "test": {"PLAY_A": [{"snippets": [b"Exeunt"]}], "PLAY_B": [{"snippets": [b"Begone"]}]},
+        "test": {
+            "PLAY_A": [{"snippets": np.bytes_("Exeunt")}],
+            "PLAY_B": [{"snippets": np.bytes_("Begone")}],
+        },
     }
-    packed(tmp_path / "mirror/tff_shakespeare/shakespeare.sqlite.lzma", splits)
-    unchecked(monkeypatch, "tff_shakespeare/shakespeare.sqlite.lzma")
-    counts = (2, 2, 3)
-    monkeypatch.setitem(tff.PUBLISHED, "tff_shakespeare", counts)
+    files = [hdf5_of(tmp_path / f"shakespeare_{part}.h5", parts[part]) for part in parts]
+    archive(tmp_path / "mirror/tff_shakespeare/shakespeare.tar.bz2", *files)
+    unchecked(monkeypatch, "tff_shakespeare/shakespeare.tar.bz2")
     data = loaded("official", 0, tmp_path / "cache", str(tmp_path / "mirror"))
     assert read(data.x) == "To be or n"
     assert read(data.y) == "o be,or no"
     assert read(data.x_test) == "ExeunBegon"
     assert data.n_samples.tolist() == [2]  # a role without six characters is nobody
     assert (data.name, data.unverified) == ("tff_shakespeare", True)
-    assert list(data.inputs) == ["shakespeare.sqlite.lzma"]
+    assert list(data.inputs) == ["shakespeare.tar.bz2"]
 
 
 # Federated EMNIST digits and CIFAR-100 from settings to clients.
-
-
-SPLITS = ("digits_only_train", "digits_only_test")
 
 
 @pytest.fixture(autouse=True)
@@ -292,31 +169,12 @@ WRITERS = {"f2": [digit(0.2, 2), digit(0.3, 3)], "f1": [digit(0.1, 1)]}
 TESTS = {"f1": [digit(0.5, 5)], "f2": [digit(0.6, 6)]}
 
 
-@pytest.fixture
-def mirror(tmp_path, monkeypatch, request):
-    """A mirror with one edition, whose counts count as published."""
-    folder = tmp_path / "mirror" / "tff_emnist"
-    if request.param == "sqlite":
-        splits = dict(zip(SPLITS, (WRITERS, TESTS), strict=True))
-        packed(folder / "emnist_all.sqlite.lzma", splits)
-    else:
-        files = [
-            hdf5_of(tmp_path / f"fed_emnist_digitsonly_{part}.h5", clients)
-            for part, clients in (("train", WRITERS), ("test", TESTS))
-        ]
-        archive(folder / "fed_emnist_digitsonly.tar.bz2", *files)
-    unchecked(
-        monkeypatch, "tff_emnist/emnist_all.sqlite.lzma", "tff_emnist/fed_emnist_digitsonly.tar.bz2"
-    )
-    monkeypatch.setitem(tff.PUBLISHED, "tff_emnist", (2, 2, 3))
-    monkeypatch.setattr(tff, "SHARES", {})
-    return str(tmp_path / "mirror")
-
-
-@pytest.mark.parametrize("mirror", ["sqlite", "hdf5"], indirect=True)
-def test_either_edition_is_read_once_and_kept(mirror, tmp_path, monkeypatch, forget):
-    monkeypatch.setattr(tff, "verify", lambda samples: ())  # not all ten labels are here
-    cache = tmp_path / "cache"
+def test_the_archive_of_digits_is_read_once_and_kept(tmp_path, monkeypatch, forget):
+    parts = {"train": WRITERS, "test": TESTS}
+    files = [hdf5_of(tmp_path / f"fed_emnist_digitsonly_{part}.h5", parts[part]) for part in parts]
+    archive(tmp_path / "mirror/tff_emnist/fed_emnist_digitsonly.tar.bz2", *files)
+    unchecked(monkeypatch, "tff_emnist/fed_emnist_digitsonly.tar.bz2")
+    cache, mirror = tmp_path / "cache", str(tmp_path / "mirror")
     data = digits("official", 0, cache, mirror)
     assert data.n_samples.tolist() == [1, 2]
     assert data.y.tolist() == [1, 2, 3]
@@ -333,13 +191,6 @@ def test_either_edition_is_read_once_and_kept(mirror, tmp_path, monkeypatch, for
     assert [path.name for path in cache.iterdir()] == ["tff_emnist"]  # no scratch is left
 
 
-@pytest.mark.parametrize("mirror", ["sqlite"], indirect=True)
-def test_contents_that_are_not_as_published_are_not_kept(mirror, tmp_path):
-    with pytest.raises(InputError, match="all 10 labels"):
-        digits("official", 0, tmp_path / "cache", mirror)
-    assert list(tmp_path.glob("cache/**/*.npz")) == []
-
-
 # The unbalanced sets: their stand-in, and files of the published layout.
 
 
@@ -353,22 +204,16 @@ def test_the_unbalanced_stand_in_has_the_published_imbalance(number, top, share)
     np.testing.assert_allclose(data.p, data.n_samples / len(data.x))
 
 
-@pytest.mark.parametrize("as_archive", [False, True], ids=["files", "archive"])
-def test_unbalanced_files_are_read_one_by_one_or_from_dataverses_archive(
-    tmp_path, monkeypatch, as_archive
-):
-    monkeypatch.setattr(tff, "PUBLISHED", {"cookup_2": (24, 2, 24)})
-    monkeypatch.setattr(tff, "SHARES", {})
+def test_unbalanced_files_are_read_from_dataverses_archive(tmp_path, monkeypatch):
+    monkeypatch.setattr(tff, "check_unbalanced", lambda *_: None)  # of two writers, not 3,383
     folder = tmp_path / "mirror" / "cookup"
     folder.mkdir(parents=True)
     clients = {name: [digit(0.5, k % 10) for k in range(n)] for name, n in (("b", 20), ("a", 4))}
     names = ("cookup_train_1.h5", "cookup_train_2.h5", "cookup_train_3.h5", "test.h5")
-    files = [hdf5_of(folder / name, clients) for name in names]
-    if as_archive:
-        with zipfile.ZipFile(folder / "dataverse_files.zip", "w") as whole:
-            for file in files:
-                whole.write(file, f"data/{file.name}")
-                file.unlink()
+    files = [hdf5_of(tmp_path / name, clients) for name in names]
+    with zipfile.ZipFile(folder / "dataverse_files.zip", "w") as whole:
+        for file in files:
+            whole.write(file, f"data/{file.name}")
     cache = tmp_path / "cache"
     data = load("cookup", "official", 0, cache, str(folder.parent), set=2)
     assert data.n_samples.tolist() == [4, 20]

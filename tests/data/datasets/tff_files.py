@@ -1,72 +1,11 @@
-"""Small files of the layouts in which TensorFlow Federated serves its datasets."""
+"""Small files of the layout in which TensorFlow Federated serves its datasets."""
 
-import lzma
-import sqlite3
 import tarfile
 from dataclasses import replace
 
 import numpy as np
 
 from fedsampling.data.sources.sources import SOURCES
-
-
-def varint(value):
-    """A number as protocol buffers write it: seven bits a byte, the low ones first."""
-    value &= (1 << 64) - 1
-    result = b""
-    while value > 0x7F:
-        result += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return result + bytes([value])
-
-
-def message(field, content):
-    return varint(field << 3 | 2) + varint(len(content)) + content
-
-
-def example(features):
-    """A record with one feature for each entry, its numbers packed."""
-    entries = b""
-    for name, values in features.items():
-        if isinstance(values, list):
-            kind = message(1, b"".join(message(1, value) for value in values))
-        elif values.dtype.kind == "f":
-            kind = message(2, message(1, values.astype("<f4").tobytes()))
-        else:
-            kind = message(3, message(1, b"".join(varint(int(value)) for value in values.ravel())))
-        entries += message(1, message(1, name.encode()) + message(2, kind))
-    return message(1, entries)
-
-
-def database(path, splits):
-    """Write a database; clients of different splits lie between each other."""
-    connection = sqlite3.connect(path)
-    connection.execute(
-        "CREATE TABLE examples (split_name TEXT NOT NULL, client_id TEXT NOT NULL,"
-        " serialized_example_proto BLOB NOT NULL)"
-    )
-    connection.execute(
-        "CREATE TABLE client_metadata (client_id TEXT NOT NULL, split_name TEXT NOT NULL,"
-        " num_examples INTEGER NOT NULL)"
-    )
-    for split, clients in splits.items():
-        for client, samples in clients.items():
-            connection.executemany(
-                "INSERT INTO examples VALUES (?, ?, ?)",
-                [(split, client, example(sample)) for sample in samples],
-            )
-    connection.commit()
-    connection.close()
-    return path
-
-
-def packed(path, splits):
-    """Write a database and pack it as TFF does, ``<name>.sqlite.lzma``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    plain = database(path.with_name(f"{path.name}.plain"), splits)
-    path.write_bytes(lzma.compress(plain.read_bytes(), lzma.FORMAT_ALONE))
-    plain.unlink()
-    return path
 
 
 def hdf5(path, clients):
@@ -82,7 +21,7 @@ def hdf5(path, clients):
 
 
 def hdf5_of(path, clients):
-    """Write samples, as in :func:`database`, in the layout of HDF5."""
+    """Write samples, each a dict of features, by client."""
     import h5py
 
     def arrays(samples):

@@ -5,12 +5,12 @@ import requests
 
 from fedsampling.data.sources import fetch
 
-from .publisher import SHORT_WAITS, running
+from .publisher import PAUSES, running
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(fetch, "PATIENCE", SHORT_WAITS)
+    monkeypatch.setattr(fetch, "PAUSES", PAUSES)
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.fetch import Patience, fetch
+from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import Source
 
 CONTENT = random.Random(0).randbytes(300_000)
 OTHER = random.Random(1).randbytes(300_000)
-SHORT_WAITS = Patience(connect=2, read=0.4, answer=2.0, attempts=3, pause=0.01)
+PAUSES = (0.01, 0.01)
 
 
 class Publisher(ThreadingHTTPServer):
@@ -26,7 +26,6 @@ class Publisher(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Answer)
         self.content = CONTENT
-        self.ranges = True
         self.delay = 0.0
         self.faults = []
         self.always = None
@@ -53,16 +52,9 @@ class Answer(BaseHTTPRequestHandler):
         fault(self) if fault else self.answer()
 
     def answer(self, cut=None, pause=0, length=True):
-        """Send the file or the range asked for; `cut` bytes of it only; slowly if need be."""
-        server, start = self.server, 0
-        requested = self.headers.get("Range")
-        if server.ranges and requested:
-            start = int(requested.removeprefix("bytes=").removesuffix("-"))
-        body = server.content[start:]
-        self.send_response(206 if start else 200)
-        if start:
-            total = len(server.content)
-            self.send_header("Content-Range", f"bytes {start}-{total - 1}/{total}")
+        """Send the file, or `cut` bytes of it only; slowly if need be."""
+        body = self.server.content
+        self.send_response(200)
         if length:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -74,11 +66,9 @@ class Answer(BaseHTTPRequestHandler):
             time.sleep(pause)
 
 
-def status(code, **headers):
+def status(code):
     def fault(answer):
         answer.send_response(code)
-        for name, value in headers.items():
-            answer.send_header(name.replace("_", "-"), value)
         answer.send_header("Content-Length", "0")
         answer.end_headers()
 
@@ -87,14 +77,6 @@ def status(code, **headers):
 
 def cut(after, **options):
     return lambda answer: answer.answer(cut=after, **options)
-
-
-def dripping_headers(answer):
-    """Send a header that never ends, ten bytes a second."""
-    answer.wfile.write(b"HTTP/1.1 200 OK\r\nX-Header: ")
-    while True:
-        answer.wfile.write(b"x")
-        time.sleep(0.1)
 
 
 @contextmanager

@@ -43,9 +43,6 @@ inclusion:
 partition:
   dataset: {name: ijcnn1, agents: 10, smallest: 79, largest: 6880, alpha: 0.5}
   sampler: {name: none}
-quadratic:
-  {clients: 10, m: 5, dimension: 20, bound: 1, minima: own, local_step: 0.1, local_steps: 10,
-   p_1: null, points: 5, rounds: 1, draws: 2000, sampler: {name: md}}
 selection:
   {clients: 6, samples: 8, dimension: 10, iterations: [0, 3], draws: 2, sampler: {name: minnorm}}
 weights: {clients: 5, m: 2, importance: equal, draws: 50, sampler: {name: md}}

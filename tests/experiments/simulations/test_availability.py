@@ -35,9 +35,7 @@ def tables(settings, seeds=(0, 1)):
 
 def test_unless_given_it_is_no_part_of_the_settings():
     assert "availability" not in network().model_dump(mode="json")
-    everybody = {"availability": {"name": "always"}}
-    assert load_trace(network(everybody), 20) is None
-    assert network(everybody | {"sampler": {"name": "clustered_size", "m": 4}})
+    assert load_trace(network(), 20) is None
 
 
 @pytest.mark.parametrize("scheme", ["full", "oort", "power_of_choice", "divfl", "tifl", "fedcs"])

@@ -12,7 +12,6 @@ from fedsampling.experiments.simulations.simulation import Simulation
 STUDIED = sorted(set(STUDIES) - {"overhead"})  # which is timed
 IJCNN1 = {"name": "ijcnn1", "agents": 10, "smallest": 5, "largest": 9, "alpha": None}
 TRACKED = {"name": "isfedavg", "m": 3, "probabilities": "tracked"}
-NOISY = {"few": 99, "factor": 10, "others": 0.1}
 RUNS = {kind: SMALL[kind]["sampler"] for kind in SMALL}
 RUNS |= {f"selection {name}": {"name": name} for name in STUDIED}
 RUNS |= {f"{kind} tracked": TRACKED for kind in ("federated", "gradient")}
@@ -43,16 +42,12 @@ def test_settings_survive_plain_data(kind):
     ("kind", "changes", "line"),
     [
         ("weights", {"m": 6}, "m: 6 exceeds the 5 clients; give at most 5"),
-        ("quadratic", {"m": 11}, "11 exceeds the 10 clients"),
         ("dsgd", {"eigenvalues": [2, 1]}, "eigenvalues: .* is invalid; put the smaller"),
-        ("selection", {"clients": 9, "sampler": {"name": "enumeration"}}, "give at most 8"),
         ("inclusion", {"size": 5}, "size: 5 exceeds 4 units"),
         ("inclusion", {"probabilities": [0.5, 0.5]}, "probabilities: 2 values for 4 units"),
         ("federated", {"sampler": {"m": 9}}, "sampler.m: 9 exceeds the 8 clients"),
         ("federated", {"work": {"batch": [1, 13]}}, "work.batch: 13 exceeds the 12 samples"),
-        ("federated", {"dataset": {"noise": NOISY}}, "dataset.noise: 99 noisy agents, but only 8"),
         ("federated", {"dataset": IJCNN1, "work": {"batch": [6, 6]}}, "work.batch: 6 exceeds"),
-        ("federated", {"dataset": {**IJCNN1, "smallest": 10}}, "dataset.largest: 9 is less than"),
     ],
 )
 def test_wrong_settings_are_named(kind, changes, line):

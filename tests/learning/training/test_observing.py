@@ -9,7 +9,7 @@ from small_network import SIZES, learner, samples
 
 from fedsampling.learning.training.evaluation import client_losses
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.observing import OBSERVATIONS, Heterogeneity, HeterogeneityBlocks
+from fedsampling.learning.training.observing import OBSERVATIONS, Heterogeneity
 from fedsampling.samplers.scheme import Slots
 from fedsampling.theory.heterogeneity import pairwise
 
@@ -125,25 +125,3 @@ def test_a_batch_of_features_is_scaled_to_a_mean():
     assert heterogeneity.features.shape[:3] == (2, 5, 4)  # the second client has three samples
     np.testing.assert_array_equal(heterogeneity.B[0], pairwise(heterogeneity.features[0]))
     assert not heterogeneity.features[:, 1, 3].any()
-
-
-def test_blocks_of_heterogeneity_are_computed_from_their_clients_alone():
-    trainer, full = observation("heterogeneity")
-    by_block = HeterogeneityBlocks(trainer, 100, np.random.default_rng(0))
-    theta, later = trainer.start(SEEDS), trainer.start(SEEDS + 1)
-    everyone, clients = np.arange(5), np.array([0, 2, 3])
-    for run in range(2):
-        np.testing.assert_array_equal(
-            by_block(theta)[run][np.ix_(everyone, everyone)], full(theta)[run]
-        )
-        block = pairwise(full.features[run, clients])
-        np.testing.assert_array_equal(by_block(theta)[run][np.ix_(clients, clients)], block)
-    with pytest.raises(IndexError, match="clients, clients"):
-        by_block(theta)[0][np.ix_(clients, everyone)]
-    slots = Slots.stack([np.array([1]), np.array([4])])
-    for observed in (by_block, full):
-        observed.bits()
-        observed.renew(later, slots)
-    np.testing.assert_array_equal(by_block.features, full.features)
-    np.testing.assert_array_equal(by_block.bits(), full.bits())
-    assert by_block.B.size == 0

@@ -44,16 +44,10 @@ def test_figures_3_and_4_lay_out_whole_distributions(name):
     np.testing.assert_allclose(widths.groupby(rows).sum(), 1)
 
 
-def test_figure5_shows_one_draw_and_says_how_alpha_concentrates():
-    notes, data = drawn("figure5").notes, drawn("figure5").data
-    assert published(KEY, "partition").rows["seed"].nunique() > 1  # the CSV and notes have one
-    totals = data.groupby(["alpha", "client"])["count"].sum()
-    assert len(totals) == 100 * data["alpha"].nunique()
-    skewed = data[data["alpha"] == 0.001]
-    largest = (skewed.groupby("client")["count"].max() / totals[0.001]).mean()
-    assert f"{largest:.2f} at α = 0.001" in notes[0]
-    of_labels = skewed.groupby("label")["count"].sum()
-    assert f"{of_labels.max() / max(of_labels.min(), 1):.2f} at α = 0.001" in notes[1]
+def test_figure5_shows_one_draw():
+    data = drawn("figure5").data
+    assert published(KEY, "partition").rows["seed"].nunique() > 1
+    assert len(data.groupby(["alpha", "client"])) == 100 * data["alpha"].nunique()
 
 
 def test_grids_mark_a_diverged_run_and_name_the_best():

@@ -4,10 +4,8 @@ import itertools
 from math import floor, prod
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from papers.fraboni2021clustered.claims import all_distinct
 from papers.fraboni2021clustered.simulations import (
     inclusion,
     md_distributions,
@@ -63,10 +61,3 @@ def test_algorithm_2_keeps_no_such_limit():
     r = allocate_by_similarity(n_samples, np.eye(6), m, "l2", np.random.default_rng(0))
     assert floor(m * 5 / 45) + 2 == 2
     assert most_draws(r)[5] == 5
-
-
-def test_md_rarely_draws_all_clients_once():
-    assert all_distinct(np.full(100, 0.01), 10) == pytest.approx(0.628, abs=5e-4)  # section 6
-    p, m = np.array([0.4, 0.3, 0.2, 0.1]), 3
-    expected = sum(prod(p[list(draw)]) for draw in itertools.permutations(range(4), m))
-    assert all_distinct(p, m) == pytest.approx(expected)

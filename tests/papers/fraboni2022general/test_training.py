@@ -171,7 +171,6 @@ def test_a_figure_says_how_far_its_runs_are_from_the_papers_size():
     reduced[HALF[0]].settings["seeds"] = list(range(20))
     (output,) = departures({name: reduced[name] for name in HALF}, PAPER)
     assert "seeds 5 to 20 (paper 30), rounds 100 (paper 600), K 10 (paper 50)" in output
-    assert "layers" not in output
 
 
 def test_c5_compares_with_the_other_choices(summaries):

@@ -44,7 +44,6 @@ def test_figure1_shows_every_round_and_marks_the_paper(summaries):
 
 def test_published_delays_are_drawn_and_compared_where_they_are_known(summaries):
     scalars = {"ks/comp.txt": 0.25, "reference_share/comp.txt": 0.5}
-    scalars |= {f"reference_quantile/comp.txt/{q:g}": 7.0 for q in (0.01, 0.1, 0.5, 0.9, 0.99)}
     published = tidy({name: (np.array([-1]), np.array([value])) for name, value in scalars.items()})
     seconds = tidy({"reference_seconds/comp.txt": (np.arange(2), np.array([50.0, 2000.0]))})
     ours = summaries["delays"]
@@ -52,18 +51,16 @@ def test_published_delays_are_drawn_and_compared_where_they_are_known(summaries)
     delays = replace(ours, rows=pd.concat([ours.rows, extra], ignore_index=True))
     artefact = figures_network.figure1({"delays": delays}, PAPER)
     assert (artefact.data["series"] == "comp.txt").sum() == 2
-    assert "distance 0.25" in artefact.notes[-1]
+    assert "distance from ours 0.25" in artefact.notes[-1]
     assert "published, comp.txt: 50 %" in artefact.figure.axes[2].get_legend_handles_labels()[1]
 
 
-def test_sensitivity_has_a_row_for_each_case_and_names_the_strongest(summaries):
-    artefact = figures_network.figure1_sensitivity(summaries, PAPER)
-    table = artefact.data.set_index("parameter")
+def test_sensitivity_has_a_row_for_each_case(summaries):
+    table = figures_network.figure1_sensitivity(summaries, PAPER).data.set_index("parameter")
     values = {"base": "", "gain": "20", "log_sd": "1", "cap": "2000"}
     assert dict(table["value"]) == values | {"bandwidth": "5000000.0", "shared": "false"}
     assert table.loc["gain", "share"] > table.loc["base", "share"] > table.loc["log_sd", "share"]
     assert (table["low"] <= table["share"]).all()
-    assert "antenna gain 20 dB" in artefact.notes[0]
 
 
 def test_every_point_has_its_numbers_and_its_proof(summaries):

@@ -55,7 +55,7 @@ def test_runs_on_nycmesh_may_be_an_experiment_of_their_own():
     scales = []
     for table in (tables.table1, tables.table2):
         rows = table(parts, PAPER).table
-        scales += rows.loc[(rows["data"] == DATA[name]) & (rows["clock"] != "–"), "scale"].to_list()
+        scales += rows.loc[rows["data"] == DATA[name], "scale"].to_list()
     assert scales == ["paper", "paper", "reduced", "reduced"]
 
 
@@ -167,29 +167,18 @@ def test_runs_that_end_at_a_lower_accuracy_are_compared_there():
     assert artefact.notes[1] == "Targets of our runs, which are smaller: 0.500 times the paper's."
 
 
-def test_what_flanps_stages_decide():
-    rounds = {
-        "quadratic_problems": {"submodular": 20, "sampling": 22, "random": 30},
-        "quadratic_problems_flanp": {"flanp-first-10-0.1": 9},
-    }
-    runs = {name: draws(name, rounds[name]) for name in rounds}
-    table = by_reading.flanp_rules(runs, PAPER).table
-    assert table["c1"].tolist() == ["reproduced", "contradicted"]
-    assert table["a stage ends"].tolist() == ["at 0.0005/(n s)", "at 0.1 of the start"]
-    assert table["c10"].tolist() == ["–", "–"]
-
-
 def test_each_row_of_images_is_judged_with_each_reading_of_delayhetsampling():
     variants = {"sampling-start": 99, "sampling-start-100": 4}
     runs = made(
         rotated_mnist={"synthetic": SEVEN_IN_TURN}, rotated_mnist_sampling={"synthetic": variants}
     )
-    rows = by_reading.image_readings(runs, PAPER).table
+    rows = by_reading.image_readings(runs, PAPER).data
     alone, everywhere = "Assumption 3 alone", "B_p < 1 everywhere"
     assert rows["bound"].tolist() == [alone, everywhere, alone]
     assert rows["iterations"].tolist() == ["1,000", "1,000", "100"]
-    assert rows["seconds"].tolist() == ["reached in 0 of 3", "60.0 ± 0", "40.0 ± 0"]
-    assert rows["rounds with one client (%)"].unique().tolist() == ["50"]
+    assert rows["seconds"].tolist() == pytest.approx([np.nan, 60, 40], nan_ok=True)
+    assert rows["reached"].tolist() == [0, 3, 3]
+    assert rows["least_single"].tolist() == pytest.approx([0.5] * 3, abs=0.02)
     assert rows["claim"].unique().tolist() == ["c3"]
 
 
@@ -205,19 +194,10 @@ def test_faster_links_matter_more_for_larger_models():
     assert largest[26.4, 1] > 1.4 * largest[26.4, 10]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "random", "flanp", "reason"),
-    [
-        (10.0, "0.0700 ± 0 * (0.714)", "N/A (3.5)", "ended after 40 rounds"),
-        (30.0, "0.210 ± 0 * (0.714)", "> 1.13 (3.5)", "time limit of 1,130 s"),
-    ],
-)
-def test_what_cut_a_run_off_before_its_target_is_named(seconds, random, flanp, reason):
-    runs = summary("quadratic", {"random": 7, "flanp": 99}, "synthetic", seconds=seconds)
-    artefact = tables.table1({"quadratic": runs}, PAPER)
-    cells = artefact.table.loc[0, ["random", "FLANP", "DivFL"]]
-    assert cells.tolist() == [random, flanp, "– (0.635)"]
-    assert any(reason in note for note in artefact.notes)
+def test_a_sampler_that_misses_the_target_has_no_seconds():
+    runs = summary("quadratic", {"random": 7, "flanp": 99}, "synthetic")
+    cells = tables.table1({"quadratic": runs}, PAPER).table.loc[0, ["random", "FLANP", "DivFL"]]
+    assert cells.tolist() == ["0.0700 ± 0 * (0.714)", "N/A (3.5)", "– (0.635)"]
 
 
 IID = ("random", "divfl", "power_of_choice")
@@ -378,11 +358,6 @@ def test_the_small_tables_stand_beside_the_papers():
     cifar = summary("dirichlet_cifar10", {"sampling": 5}, "synthetic")
     last = tables.table3c({"dirichlet_cifar10": cifar}, PAPER).table.iloc[2]
     assert last[["Sampling", "Submodular"]].tolist() == ["50.0 ± 0 (3,246)", "– (3,373)"]
-
-
-def test_runs_that_miss_the_target_are_noted_beside_table3d():
-    runs = {"quadratic_clients": by_clients(7, 99, 12, 20)}
-    assert "3 runs with 10 clients" in tables.table3d(runs, PAPER).notes[1]
 
 
 def test_seeds_are_averaged_at_equal_times():

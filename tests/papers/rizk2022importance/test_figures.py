@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsampling.experiments.papers import draw_function, load_paper
-from fedsampling.report.drawing.style import LAYER
+from fedsampling.report.drawing.style import LABEL
 
 from ..shared import PAPERS
 
@@ -28,7 +28,7 @@ def test_figure1_is_the_mean_over_seeds_and_one_line_for_each_scheme(pipeline, a
     for axes, (_, panel) in zip(
         artefacts["figure1"].figure.axes, data.groupby("panel"), strict=True
     ):
-        lines = [line for line in axes.lines if line.get_gid() != LAYER]  # not the paper's
+        lines = [line for line in axes.lines if line.get_label() != LABEL]  # not the paper's
         assert len(lines) == panel["sampler"].nunique()
         assert all(np.isfinite(line.get_ydata()).all() for line in lines)
     assert data["sampler"].nunique() == 6

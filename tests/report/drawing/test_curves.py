@@ -11,7 +11,6 @@ from fedsampling.report.drawing.curves import (
     learning_curves,
     learning_grid,
     only,
-    overlay,
     rolling,
 )
 from fedsampling.report.drawing.style import Line, legend_below, panels
@@ -121,34 +120,6 @@ def test_divergences_are_listed_by_sampler_and_case():
         "MD: 1 of 2 runs diverged, the first in round 7; its mean ends there.",
         "MD (mu-1): 1 of 1 runs diverged, the first in round 3; its mean ends there.",
     )
-
-
-def drawn(*panel_runs):
-    with panels(1, len(panel_runs)) as (figure, panel):
-        for axes, runs in zip(panel, panel_runs, strict=True):
-            learning_curves(axes, summary(**runs).curves, LINES, "loss")
-            axes.axhline(1.0)
-    return figure, panel
-
-
-def test_curves_of_another_run_are_dotted_where_they_differ_and_the_panels_show_both():
-    falling, slower = [3.0, 2.0, 1.0, 1.0, 1.0], [9.0, 8.0, 7.0, 6.0, 5.0]
-    figure, (first, second) = drawn({"md": [falling, falling]}, {"md": [falling, falling]})
-    limits = second.axis()
-    before = len(first.lines)
-    compared, _ = drawn({"md": [slower, slower], "other": [falling]}, {"md": [falling, falling]})
-    assert overlay(figure, compared)
-    (added,) = first.lines[before:]  # the variant's is where ours is, and a level is no curve
-    assert added.get_color() == "red"
-    np.testing.assert_array_equal(added.get_ydata(), slower)
-    assert first.get_ylim()[0] < 1
-    assert first.get_ylim()[1] > 9
-    assert second.axis() == limits
-
-
-def test_a_figure_has_nothing_to_overlay_on_itself():
-    figure, _ = drawn({"md": [[3.0, 2.0, 1.0, 1.0]]})
-    assert not overlay(figure, figure)
 
 
 def test_a_case_without_curves_says_so():

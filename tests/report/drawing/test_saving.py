@@ -1,14 +1,11 @@
 """From an artefact to its files, its badges and its provenance."""
 
-import io
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.provenance import badges, provenance
@@ -16,15 +13,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing import saving
 from fedsampling.report.drawing.artefacts import Artefact, markup
-from fedsampling.report.drawing.style import (
-    LABEL,
-    WITHOUT,
-    number_layer,
-    panels,
-    printed_level,
-    printed_point,
-    with_switch,
-)
+from fedsampling.report.drawing.style import panels
 
 QUICK = {"scale": "quick", "data": "embedded"}
 PAPER_SCALE = {"scale": "paper", "data": "official"}
@@ -275,22 +264,3 @@ def test_badges_are_text_in_html_and_latex():
     assert "quick · changed: &lt;b&gt;my_set&lt;/b&gt;, 50 %</td>" in html
     words = r"\multicolumn{1}{l}{quick $\cdot$ changed: <b>my\_set</b>, 50 \%} \\"
     assert f"\\midrule\n{words}\n\\bottomrule" in tex
-
-
-def test_marks_and_their_legend_entry_are_a_layer_that_the_address_hides():
-    figure = Figure()
-    axes = figure.subplots()
-    axes.plot([0, 1], [0, 1], label="ours")
-    assert not number_layer(figure)  # there is nothing to hide
-    printed_level(axes, 0.5)
-    printed_point(axes, 0.2, 0.3, "_unlisted")
-    axes.legend()
-    assert number_layer(figure)
-    file = io.StringIO()
-    figure.savefig(file, format="svg")
-    svg = with_switch(file.getvalue())
-    identifiers = re.findall('id="(printed-[0-9]+)"', svg)
-    assert len(set(identifiers)) == len(identifiers) == 4  # two marks, a handle and its label
-    assert f"svg:has(#{WITHOUT}:target)" in svg
-    assert svg.count(f'<g id="{WITHOUT}"/>') == 1
-    assert LABEL in svg

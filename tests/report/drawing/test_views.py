@@ -37,26 +37,17 @@ def curves(runs, folder):
 def test_a_long_curve_keeps_its_ends_costs_and_the_interval_of_the_figures(tmp_path):
     runs = summary(rounds=1000)
     (curve,) = curves(runs, tmp_path)
-    assert len(curve["at"]) <= views.POINTS[0]
+    assert len(curve["at"]) <= views.POINTS
     assert (curve["at"][0], curve["at"][-1]) == (0, 999)
     assert curve["bits"] == [pytest.approx(100 * (at + 1), rel=1e-3) for at in curve["at"]]
     expected = runs.curves[runs.curves["metric"] == "loss"].set_index("at").loc[curve["at"]]
     for name in ("mean", "low", "high"):
         np.testing.assert_allclose(curve[name], expected[name], rtol=1e-3)
-    assert curve["seeds"]["3"][0] == 4
 
 
-def test_curves_of_many_samplers_have_fewer_points_and_of_many_seeds_no_seeds(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(views, "MAX_CHARACTERS", 8_000)
-    small = curves(summary(rounds=60, seeds=11, samplers=8), tmp_path)
-    assert {len(curve["at"]) for curve in small} == {len(set(small[0]["at"]))}
-    assert len(small[0]["at"]) <= views.POINTS[1]
-    assert all("seeds" not in curve for curve in small)
-
-
-def test_samplers_of_one_class_are_told_apart_by_their_settings():
-    few, many = ({"name": "clustered_size", "m": m} for m in (2, 9))
-    labels = views.labels({"md": MD, "few": few, "many": many})
-    assert labels == {"md": "MD", "few": "Clustered, size, m = 2", "many": "Clustered, size, m = 9"}
+def test_a_curve_ends_with_the_shortest_run(tmp_path):
+    runs = summary(rounds=9)
+    rows = runs.rows[(runs.rows["seed"] > 0) | (runs.rows["at"] < 5)]
+    (curve,) = curves(Summary(rows, runs.settings, runs.provenance), tmp_path)
+    assert [value is None for value in curve["mean"]] == [at >= 5 for at in range(9)]
+    assert curve["low"][5:] == curve["high"][5:] == 4 * [None]

@@ -53,14 +53,6 @@ class Dataset(Named, package="fedsampling.data.datasets"):
         """
         raise NotImplementedError
 
-    @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts; return the checks passed.
-
-        `dataset` is one of `official`; `folder` is writable and has all files of the edition.
-        """
-        return ("nothing compares them",)
-
 
 class ConvexData(Dataset):
     """Datasets for convex models: feature vectors with scalar targets."""
@@ -90,19 +82,14 @@ class PooledData(PublishedData):
         return fetch_dataset(dataset, cache, mirror)
 
     @classmethod
-    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
-        """Read the official files of an edition; return all samples, and the checks passed."""
+    def read(cls, edition: str, folder: Path) -> Samples:
+        """Read the official files of an edition."""
         raise NotImplementedError
 
     @classmethod
     def stand_in(cls) -> Samples:
         """Generate samples like the published ones."""
         raise NotImplementedError
-
-    @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        return cls.read(edition, folder)[1]
 
 
 class Images(PooledData):
@@ -123,7 +110,7 @@ def _samples(dataset: type[PooledData], source: str, cache: Path, mirror: str | 
         return dataset.stand_in()
     paths = dataset.fetched(cache, mirror)
     first = SOURCES[next(iter(paths))]
-    samples, _ = dataset.read(first.edition, first.path_in(cache).parent)
+    samples = dataset.read(first.edition, first.path_in(cache).parent)
     return replace(
         samples,
         unverified=any(SOURCES[name].unverified for name in paths),

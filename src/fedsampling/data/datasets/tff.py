@@ -1,6 +1,7 @@
 """Federated datasets of TensorFlow Federated, and chen2022optimal's subsets, as arrays.
 
-A part in either of TFF's layouts (:mod:`tff_files`) is read client by client into the pooled
+A dataset has an HDF5 file for training and one for tests, with a group per client,
+``examples/<client>``, and one array per feature.  A file is read client by client into the pooled
 arrays, without a second copy in memory.  Clients are numbered in the order of their names.
 
 References
@@ -11,11 +12,11 @@ W. Chen, S. Horváth, P. Richtárik: Optimal client sampling for federated learn
 files at doi:10.7910/DVN/RZQIKP.
 """
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
@@ -39,156 +40,94 @@ from fedsampling.data.datasets.dataset import (
     tastes,
 )
 from fedsampling.data.datasets.shakespeare import SIZES, encode
-from fedsampling.data.datasets.tff_files import (
-    Examples,
-    FeatureType,
-    Part,
-    hdf5_examples,
-    sqlite_examples,
-    unpacked_parts,
-)
 from fedsampling.data.federated import (
     FederatedDataset,
     Samples,
+    check_contents,
     gather,
-    passed_checks,
     share_of_largest,
 )
 from fedsampling.data.partitions.partition import SETS, ByWriter, Number, at_least, by_owner
 from fedsampling.data.sources.fetch import fetch_dataset
-from fedsampling.data.sources.local_files import Bounds, converted, unpack
+from fedsampling.data.sources.local_files import converted, unpack
 from fedsampling.data.sources.sources import SOURCES, editions
 
 Snippets = dict[str, tuple[bytes, ...]]
 
 
-# Published numbers of test samples, clients and training samples; the authors of the unbalanced
-# datasets state only the first.
-PUBLISHED = {
-    "tff_emnist": (40_832, 3_383, 341_873),
-    **{f"cookup_{number}": (40_832,) for number in SETS},
-    "tff_cifar100": (10_000, 500, 50_000),
-    "tff_shakespeare": (2_356, 715, 16_068),
-}
-
-# For the unbalanced datasets: fraction of the largest clients, and of the samples that they hold.
-SHARES = {f"cookup_{number}": (chosen.s, chosen.share) for number, chosen in SETS.items()}
-_TOLERANCE = 0.02  # since the publisher writes "about"
+@contextmanager
+def unpacked_parts(dataset: str, folder: Path) -> Iterator[list[Path]]:
+    """Unpack the archive in `folder` during the ``with`` block; yield its two files."""
+    (source,) = editions(dataset)[""]
+    stem = source.file.split(".")[0]
+    with TemporaryDirectory(dir=folder) as unpacked:
+        unpack(folder / source.file, Path(unpacked))
+        yield [Path(unpacked, f"{stem}_{part}.h5") for part in ("train", "test")]
 
 
-def read_digits(name: str, train: Part, test: Part) -> Samples:
+def read_digits(name: str, train: Path, test: Path) -> Samples:
     """Read Federated EMNIST digits, or an unbalanced training set with the same test set.
 
     `train`, `test`: with ``pixels`` (n, 28, 28) and ``label`` (n,) for every client. In the result,
     `x` is float32 as stored, 1 for the background; writers have one numbering in both parts.
     """
-    pixels = FeatureType((28, 28), np.float32)
-    x, y, owners = _read(train, "pixels", pixels)
-    x_test, y_test, owners_test = _read(test, "pixels", pixels)
+    x, y, owners = _read(train, "pixels")
+    x_test, y_test, owners_test = _read(test, "pixels")
     number = {client: k for k, client in enumerate(sorted({*owners, *owners_test}))}
     writer, writer_test = (
         np.repeat([number[client] for client in sizes], [*sizes.values()])
         for sizes in (owners, owners_test)
     )
-    read = inputs(train, test)
-    return Samples(name, x, y, x_test, y_test, 10, writer, writer_test, inputs=read)
+    return Samples(name, x, y, x_test, y_test, 10, writer, writer_test)
 
 
-def read_cifar100(train: Part, test: Part) -> Samples:
+def read_cifar100(train: Path, test: Path) -> Samples:
     """Read Federated CIFAR-100 with its fine labels.
 
     Its 100 test clients are not among the 500 training clients, although they share names. The test
     part therefore has no writers here.
     """
-    image = FeatureType((32, 32, 3), np.uint8)
-    x, y, owners = _read(train, "image", image)
-    x_test, y_test, _ = _read(test, "image", image)
+    x, y, owners = _read(train, "image")
+    x_test, y_test, _ = _read(test, "image")
     writer = np.repeat(np.arange(len(owners)), [*owners.values()])
-    read = inputs(train, test)
-    return Samples("tff_cifar100", x, y, x_test, y_test, 100, writer, inputs=read)
+    return Samples("tff_cifar100", x, y, x_test, y_test, 100, writer)
 
 
-def read_snippets(part: Part) -> Snippets:
+def read_snippets(path: Path) -> Snippets:
     """Read the lines of each role of TFF's Shakespeare, sorted by the role's name."""
-    with _opened(part, {"snippets": FeatureType((), np.object_)}) as examples:
-        return {
-            client: tuple(bytes(line) for line in examples.read(client)["snippets"])
-            for client in examples.sizes
-        }
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        roles = file["examples"]
+        return {role: tuple(map(bytes, roles[role]["snippets"][()])) for role in sorted(roles)}
 
 
-def verify(samples: Samples) -> tuple[str, ...]:
-    """Compare clients, samples and imbalance with published values; return the checks passed."""
-    assert samples.writer is not None
-    sizes = np.bincount(samples.writer)
-    clients = int(np.count_nonzero(sizes))
-    findings = _count_findings(samples.name, clients, len(samples.y), len(samples.y_test))
-    findings[f"all {samples.classes} labels"] = len(np.unique(samples.y)) == samples.classes
-    if samples.name in SHARES:
-        fraction, published = SHARES[samples.name]
-        share = share_of_largest(sizes[sizes > 0], fraction)
-        phrase = f"about {published:.0%} of the samples with {fraction:.0%} of the clients"
-        findings[phrase] = abs(share - published) < _TOLERANCE
-    return passed_checks(samples.name, findings)
-
-
-def verify_snippets(train: Snippets, test: Snippets) -> tuple[str, ...]:
-    """Compare numbers of roles and lines with published numbers; return the checks passed."""
-    n_train, n_test = (sum(map(len, part.values())) for part in (train, test))
-    return passed_checks(
-        "tff_shakespeare", _count_findings("tff_shakespeare", len(train), n_train, n_test)
-    )
-
-
-def inputs(*parts: Part) -> dict[str, str]:
-    """Return the SHA-256 of the parts' published files, by name."""
-    return sha256_by_name(dict.fromkeys(part.origin or part.path for part in parts))
-
-
-def _count_findings(name: str, clients: int, train: int, test: int) -> dict[str, bool]:
-    counts = {"test samples": test, "clients": clients, "training samples": train}
-    return {
-        f"{published:,} {kind}": counts[kind] == published
-        for kind, published in zip(counts, PUBLISHED[name], strict=False)
-    }
-
-
-def _read(part: Part, feature: str, kind: FeatureType) -> tuple[NDArray[Any], Ints, dict[str, int]]:
+def _read(path: Path, feature: str) -> tuple[NDArray[Any], Ints, dict[str, int]]:
     """Return samples and labels, client by client, and the number of samples of each client."""
-    with _opened(part, {feature: kind, "label": FeatureType((), np.int64)}) as examples:
-        total = sum(examples.sizes.values())
-        x, y = np.empty((total, *kind.shape), kind.dtype), np.empty(total, np.int64)
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        clients = file["examples"]
+        sizes = {client: len(clients[client]["label"]) for client in sorted(clients)}
+        first = clients[next(iter(sizes))][feature]
+        total = sum(sizes.values())
+        x, y = np.empty((total, *first.shape[1:]), first.dtype), np.empty(total, np.int64)
         begin = 0
-        for client, count in examples.sizes.items():
-            end = begin + count
-            record = examples.read(client)
-            values, labels = record[feature], record["label"]
-            fits = values.shape == (count, *kind.shape) and values.dtype == kind.dtype
-            if not fits or labels.shape != (count,):
-                raise ValueError(
-                    f"{part.path}: client {client} has {feature} {values.dtype} {values.shape} and "
-                    f"label {labels.shape}, not {np.dtype(kind.dtype)} {('n', *kind.shape)} and "
-                    "(n,)"
-                )
-            x[begin:end], y[begin:end] = values, labels
+        for client, size in sizes.items():
+            end = begin + size
+            x[begin:end], y[begin:end] = (clients[client][name][()] for name in (feature, "label"))
             begin = end
-    return x, y, examples.sizes
-
-
-def _opened(part: Part, kinds: Mapping[str, FeatureType]) -> AbstractContextManager[Examples]:
-    if part.split:
-        return sqlite_examples(part.path, part.split, kinds)
-    return hdf5_examples(part.path, kinds)
+    return x, y, sizes
 
 
 # The three unbalanced sets of Federated EMNIST's digits that Chen et al. 2022 published.
 #
-# Official: the authors' files in TFF's layout, as single files or in Dataverse's archive.
+# Official: the authors' files in TFF's layout, in Dataverse's archive.
 # Embedded: generated digits by writer, which :class:`ByWriter` makes unbalanced.
 
 
-TEST = "test.h5"
-_BOUNDS = Bounds(members=50, size=4 << 30)
+TESTS_OF_DIGITS = 40_832
+_TOLERANCE = 0.02  # of the largest clients' share, since the publisher writes "about"
 
 
 class Cookup(PublishedData, name="cookup"):
@@ -207,48 +146,40 @@ class Cookup(PublishedData, name="cookup"):
             samples, partition = emnist_like("cookup-like"), ByWriter(unbalance=self.set)
         return partition.share_out(samples, seed, self.importance)
 
-    @classmethod
-    def verify(cls, dataset: str, edition: str, folder: Path) -> tuple[str, ...]:
-        """Compare official files with the published shapes and counts."""
-        if edition != "files":
-            return super().verify(dataset, edition, folder)
-        phrases: list[str] = []
-        for number in (1, 2, 3):
-            samples = _read_set(number, {path.name: path for path in folder.iterdir()})
-            phrases += [f"{phrase} in {samples.name}" for phrase in verify(samples)]
-        return tuple(phrases)
+
+def _official(number: Number, cache: Path, mirror: str | None) -> Samples:
+    ((name, archive),) = fetch_dataset("cookup", cache, mirror).items()
+    train, test = f"cookup_train_{number}.h5", "test.h5"
+    with TemporaryDirectory(dir=cache) as folder:
+        unpack(archive, Path(folder))
+        files = {path.name: path for path in Path(folder).rglob("*.h5")}
+        if missing := {train, test} - {*files}:
+            raise InputError(f"{archive}: {min(missing)} is missing; fetch the archive again")
+        samples = read_digits(f"cookup_{number}", files[train], files[test])
+        inputs = sha256_by_name([files[train], files[test]])
+    check_unbalanced(samples, number)
+    return replace(samples, inputs=inputs, unverified=SOURCES[name].unverified)
 
 
-def _official(number: int, cache: Path, mirror: str | None) -> Samples:
-    paths = fetch_dataset("cookup", cache, mirror)
-    with ExitStack() as stack:
-        files: Mapping[str, Path] = {path.name: path for path in paths.values()}
-        if TEST not in files:
-            (archive,) = files.values()
-            folder = Path(stack.enter_context(TemporaryDirectory(dir=cache)))
-            names = (_train_file(number), TEST)
-            members = unpack(
-                archive, folder, _BOUNDS, lambda name: PurePosixPath(name).name in names
-            )
-            files = {path.name: path for path in members.values()}
-            if missing := [name for name in names if name not in files]:
-                raise InputError(f"{archive}: {missing[0]} is missing; fetch the archive again")
-        samples = _read_set(number, files)
-    verify(samples)
-    return replace(samples, unverified=any(SOURCES[name].unverified for name in paths))
-
-
-def _read_set(number: int, files: Mapping[str, Path]) -> Samples:
-    return read_digits(f"cookup_{number}", Part(files[_train_file(number)]), Part(files[TEST]))
-
-
-def _train_file(number: int) -> str:
-    return f"cookup_train_{number}.h5"
+def check_unbalanced(samples: Samples, number: Number) -> None:
+    """Compare the test samples, the labels and the imbalance with the published ones."""
+    assert samples.writer is not None
+    sizes = np.bincount(samples.writer)
+    fraction, published = SETS[number].s, SETS[number].share
+    share = share_of_largest(sizes[sizes > 0], fraction)
+    phrase = f"about {published:.0%} of the samples with {fraction:.0%} of the clients"
+    checks = {
+        "images of 28 by 28 pixels": samples.x.shape[1:] == (28, 28),
+        f"{TESTS_OF_DIGITS:,} test samples": len(samples.y_test) == TESTS_OF_DIGITS,
+        f"all {samples.classes} labels": len(np.unique(samples.y)) == samples.classes,
+        phrase: abs(share - published) < _TOLERANCE,
+    }
+    check_contents(samples.name, checks)
 
 
 # Federated EMNIST's digits by writer, as in TensorFlow Federated (TFF).
 #
-# Steps: TFF's archive in either edition, or a stand-in of a tenth of the size -> samples -> a
+# Steps: TFF's archive, or a stand-in of a tenth of the size -> samples -> a
 # client for each writer.  All clients share the test set, as in Chen et al. 2022.
 
 
@@ -274,23 +205,21 @@ class EmnistDigits(PooledData, name="emnist_digits"):
         return ByWriter(unbalance=self.unbalance).share_out(samples, seed, self.importance)
 
     @classmethod
-    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+    def read(cls, edition: str, folder: Path) -> Samples:
         """Read the archive, which takes minutes, or what an earlier call has kept of it."""
         (source,) = editions("tff_emnist")[edition]
         digests = sha256_by_name([folder / source.file])
 
         def convert(target: Path) -> None:
-            with unpacked_parts("tff_emnist", edition, folder) as parts:
+            with unpacked_parts("tff_emnist", folder) as parts:
                 samples = read_digits("tff_emnist", *parts)
-            verify(samples)
             with replacing(target) as temporary:
                 np.savez(temporary, **{array: getattr(samples, array) for array in _ARRAYS})
 
         target = folder / f"digits-{digests[source.file][:16]}.npz"
         with np.load(converted(target, convert), allow_pickle=False) as file:
             arrays = {array: file[array] for array in _ARRAYS}
-        samples = Samples(name="tff_emnist", classes=10, inputs=digests, **arrays)
-        return samples, verify(samples)
+        return Samples(name="tff_emnist", classes=10, **arrays)
 
     @classmethod
     def stand_in(cls) -> Samples:
@@ -326,11 +255,10 @@ class TffCifar100(PooledData, name="tff_cifar100"):
         return ByWriter().share_out(samples, seed, self.importance)
 
     @classmethod
-    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+    def read(cls, edition: str, folder: Path) -> Samples:
         """Read the archive."""
-        with unpacked_parts("tff_cifar100", edition, folder) as parts:
-            samples = read_cifar100(*parts)
-        return samples, verify(samples)
+        with unpacked_parts("tff_cifar100", folder) as parts:
+            return read_cifar100(*parts)
 
     @classmethod
     def stand_in(cls) -> Samples:
@@ -343,7 +271,7 @@ class TffCifar100(PooledData, name="tff_cifar100"):
 
 # TFF's Shakespeare by role, cut into short sequences as in Chen et al. 2022.
 #
-# Steps: TFF's archive in either edition, or a stand-in -> snippets by role -> a role's snippets
+# Steps: TFF's archive, or a stand-in -> snippets by role -> a role's snippets
 # joined and cut into chunks of six characters: the first five are the input, the last five the
 # labels to predict, one per step.
 
@@ -373,11 +301,10 @@ class TffShakespeare(PooledData, name="tff_shakespeare"):
         return gather(samples, roles, None, self.importance)
 
     @classmethod
-    def read(cls, edition: str, folder: Path) -> tuple[Samples, tuple[str, ...]]:
+    def read(cls, edition: str, folder: Path) -> Samples:
         """Read the archive."""
-        with unpacked_parts("tff_shakespeare", edition, folder) as parts:
-            train, test = map(read_snippets, parts)
-        return _as_samples("tff_shakespeare", train, test), verify_snippets(train, test)
+        with unpacked_parts("tff_shakespeare", folder) as parts:
+            return _as_samples("tff_shakespeare", *map(read_snippets, parts))
 
     @classmethod
     def stand_in(cls) -> Samples:

@@ -190,7 +190,12 @@ def sizes(total: int, K: int, low: int, high: int, rng: np.random.Generator) -> 
     uniform on [low, high].  Then their distances to one end of the range are scaled by the factor
     that gives the total, and rounded by largest remainders.  Clients get the sizes in random order.
     """
-    _check(total, K, low, high)
+    fewest, most = high + (K - 1) * low, low + (K - 1) * high
+    if K < 1 or not (1 <= low <= high and fewest <= total <= most):
+        raise InputError(
+            f"agents, smallest, largest: {K} agents with {low} to {high} samples each cannot hold "
+            f"all {total:,} samples; change one of the three"
+        )
     if low == high:
         return np.full(K, low, np.int64)
     remaining = total - low - high
@@ -200,25 +205,6 @@ def sizes(total: int, K: int, low: int, high: int, rng: np.random.Generator) -> 
     elif draws.sum() < remaining:
         draws = high - (high - draws) * ((K - 2) * high - remaining) / (high - draws).sum()
     return rng.permutation(np.concatenate([rounded(draws, remaining), [low, high]]))
-
-
-def _check(total: int, K: int, low: int, high: int) -> None:
-    if K < 1 or not 1 <= low <= high:
-        raise InputError(
-            f"agents, smallest, largest: {K}, {low}, {high} are invalid; "
-            "use at least one agent and 1 <= smallest <= largest"
-        )
-    if K == 1 and low < high:
-        raise InputError(
-            f"agents: 1 agent cannot have both {low} and {high} samples; "
-            "make smallest and largest equal"
-        )
-    fewest, most = high + (K - 1) * low, low + (K - 1) * high
-    if not fewest <= total <= most:
-        raise InputError(
-            f"agents, smallest, largest: {K} agents with {low} to {high} samples each hold "
-            f"{fewest:,} to {most:,} samples, but there are {total:,}; change one of the three"
-        )
 
 
 class Dirichlet(LabelPartition, name="dirichlet"):

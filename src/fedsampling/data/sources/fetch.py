@@ -1,18 +1,15 @@
 """Fetch official files: from the cache, else from a mirror, else from the publisher.
 
 A dataset has editions, an edition has files, and :func:`fetch` fetches one file.  Every file is
-verified before it enters the cache, and again at each use.  Downloads are retried, and resumed.  If
-several processes need a file, one fetches it and the others wait.
+verified before it enters the cache, and again at each use.  Downloads are retried.  If several
+processes need a file, one fetches it and the others wait.
 """
 
 import os
-import random
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from threading import Event, Lock, Thread
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from fedsampling import __version__
@@ -23,11 +20,9 @@ from fedsampling.data.sources.local_files import (
     MAX_UNKNOWN_BYTES,
     PIECE_BYTES,
     CorruptError,
-    UnreadableError,
     copy,
     folder,
     is_packed,
-    is_url,
     is_verified,
     locked,
     names_in_mirror,
@@ -36,28 +31,12 @@ from fedsampling.data.sources.local_files import (
 )
 from fedsampling.data.sources.sources import Source, editions, no_files
 
-Received = Callable[[int, int], None]  # bytes, and bytes in total
+Tell = Callable[[str, int, int], None]  # name, bytes received, bytes in total
 
 _ABSENT = (403, 404, 410)  # object stores return 403 for missing objects
-_TEMPORARY = (408, 416, 425, 429, 500, 502, 503, 504)
-_PROGRESS_BYTES = 1 << 20  # an attempt that receives more does not count as failed
-_MIN_BYTES_PER_SECOND = 1000  # a slower transfer counts as failed
-_MAX_WAIT_SECONDS = 60.0  # even if a server requests more
-_JITTER = random.SystemRandom()  # for waiting times only; no result depends on it
-
-
-@dataclass(frozen=True)
-class Patience:
-    """When to give up on a server: consecutive attempts that fail, and times in seconds."""
-
-    connect: float = 10.0
-    read: float = 30.0  # between two parts of a response; its speed is checked as often
-    answer: float = 90.0  # until a response's headers are complete, redirects included
-    attempts: int = 4
-    pause: float = 1.0  # before the second attempt; doubled before each further one
-
-
-PATIENCE = Patience()
+_TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
+_TIMEOUTS = 10.0, 30.0  # seconds until connected, and between two parts of a response
+PAUSES = (1.0, 5.0, 25.0)  # seconds before each further attempt
 
 
 class AbsentError(Exception):
@@ -67,119 +46,51 @@ class AbsentError(Exception):
 class UnreachableError(Exception):
     """A download failed; the message is the reason in a few words."""
 
-
-class _TemporaryError(Exception):
-    """A temporary failure; `wait` is the number of seconds that the server requests."""
-
-    def __init__(self, reason: str, wait: str = "") -> None:
+    def __init__(self, reason: str, is_temporary: bool) -> None:
         super().__init__(reason)
-        self.wait = float(wait) if wait.isdecimal() else 0.0
+        self.is_temporary = is_temporary
 
 
-def download(url: str, part: Path, bound: int, tell: Received, resume: bool) -> None:
-    """Download a URL into a partial file of at most `bound` bytes.
+def download(url: str, path: Path, bound: int, tell: Callable[[int, int], None]) -> None:
+    """Download a URL into a file of at most `bound` bytes.
 
-    With `resume`, an earlier partial file is continued; its content must be verified afterwards, as
-    the server's file may have changed. `tell` gets the bytes received and the total.
+    `tell` gets the bytes received and the total (or `bound`).
     """
-    furthest, failed = 0, 0
-    while True:
-        if not resume:
-            part.unlink(missing_ok=True)
+    for pause in (*PAUSES, None):
+        received = 0
         try:
-            _attempt(url, part, bound, tell)
+            with writing(path), path.open("wb") as stream:
+                for piece, total in _received(url):
+                    received += len(piece)
+                    if max(received, total) > bound:
+                        raise CorruptError(f"is longer than the {bound:,} bytes expected")
+                    stream.write(piece)
+                    tell(received, total or bound)
             return
-        except _TemporaryError as error:
-            received = part.stat().st_size if part.exists() else 0
-            failed = 1 if received >= furthest + _PROGRESS_BYTES else failed + 1
-            furthest = max(furthest, received)
-            if failed >= PATIENCE.attempts:
-                raise UnreachableError(str(error)) from error
-            pause = PATIENCE.pause * 2 ** (failed - 1) * _JITTER.uniform(0.5, 1)
-            time.sleep(min(max(pause, error.wait), _MAX_WAIT_SECONDS))
+        except UnreachableError as error:
+            if pause is None or not error.is_temporary:
+                raise
+            time.sleep(pause)
 
 
-def _attempt(url: str, part: Path, bound: int, tell: Received) -> None:
-    import urllib3
-
-    offset = part.stat().st_size if part.exists() else 0
-    # No transfer compression: lengths and ranges must refer to the file's own bytes.
+def _received(url: str) -> Iterator[tuple[bytes, int]]:
+    """Yield the parts of a response, each with the length of the whole; 0 if it is unknown."""
+    # No transfer compression: lengths must refer to the file's own bytes.
     headers = {"Accept-Encoding": "identity", "User-Agent": f"fedsampling/{__version__}"}
-    headers |= {"Range": f"bytes={offset}-"} if offset else {}
     try:
-        with _answer(url, headers) as response:
-            if response.status_code == 416:  # the partial file is longer than the server's
-                part.unlink()
-            _check_status(response)
-            offset *= response.status_code == 206
-            _receive(response, part, offset, bound, tell)
-    except (TimeoutError, requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
-        raise _TemporaryError("no answer in time") from error
-    except requests.ConnectionError as error:
-        raise _TemporaryError("no connection") from error
+        with requests.get(url, stream=True, headers=headers, timeout=_TIMEOUTS) as response:
+            status = response.status_code
+            if status in _ABSENT:
+                raise AbsentError
+            if status != 200:
+                raise UnreachableError(f"HTTP status {status}", status in _TEMPORARY)
+            total = int(response.headers.get("Content-Length", 0))
+            for piece in response.iter_content(PIECE_BYTES):
+                yield piece, total
+    except requests.Timeout as error:
+        raise UnreachableError("no answer in time", is_temporary=True) from error
     except requests.RequestException as error:
-        raise UnreachableError(f"not a usable answer: {type(error).__name__}") from error
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise _TemporaryError("the connection broke off") from error
-
-
-def _answer(url: str, headers: dict[str, str]) -> "requests.Response":
-    """Request a URL in a thread: requests itself never gives up on headers that keep dripping."""
-    answer: Future[requests.Response] = Future()
-    timeout = (PATIENCE.connect, PATIENCE.read)
-    get = requests.get  # imports the library before the time counts
-
-    def ask() -> None:
-        try:
-            answer.set_result(get(url, stream=True, headers=headers, timeout=timeout))
-        except Exception as error:
-            answer.set_exception(error)
-
-    Thread(target=ask, daemon=True).start()  # an abandoned one does not keep the process alive
-    return answer.result(PATIENCE.answer)
-
-
-def _check_status(response: "requests.Response") -> None:
-    status = response.status_code
-    if status in _ABSENT:
-        raise AbsentError
-    if status in _TEMPORARY:
-        raise _TemporaryError(f"HTTP status {status}", response.headers.get("Retry-After", ""))
-    if status not in (200, 206):
-        raise UnreachableError(f"HTTP status {status}")
-
-
-def _receive(
-    response: "requests.Response", part: Path, offset: int, bound: int, tell: Received
-) -> None:
-    """Write a response's undecoded bytes as they arrive, so that slow transfers show progress."""
-    length = response.headers.get("Content-Length", "")
-    total = offset + int(length) if length.isdecimal() else None
-    if total is not None and total > bound:
-        raise CorruptError(f"is {total:,} bytes long, more than the {bound:,} expected")
-    received = counted = offset
-    since = time.monotonic()
-    with writing(part):
-        stream = part.open("ab" if offset else "wb", buffering=0)
-    with stream:
-        while piece := response.raw.read1(PIECE_BYTES, decode_content=False):
-            received += len(piece)
-            if received > bound:
-                raise CorruptError(f"is longer than the {bound:,} bytes expected")
-            rest = memoryview(piece)
-            with writing(part):
-                while rest:  # unbuffered writes may be partial
-                    rest = rest[stream.write(rest) :]
-            tell(received, total or bound)
-            if (seconds := time.monotonic() - since) > PATIENCE.read:
-                if received - counted < _MIN_BYTES_PER_SECOND * seconds:
-                    raise _TemporaryError(f"slower than {_MIN_BYTES_PER_SECOND} bytes a second")
-                counted, since = received, time.monotonic()
-    if total is not None and received < total:
-        raise _TemporaryError(f"broke off after {received:,} of {total:,} bytes")
-
-
-Tell = Callable[[str, int, int], None]  # name, bytes received, bytes in total
+        raise UnreachableError("the connection failed", is_temporary=True) from error
 
 
 def fetch_dataset(
@@ -204,38 +115,32 @@ def ordered_editions(dataset: str, cache: Path, mirror: str | None) -> list[tupl
             return 0
         if mirror and all(path_in_mirror(source, mirror) for source in files):
             return 1
-        # If the mirror is a URL, it may have files without any other address.
-        return 2 if all(source.urls for source in files) or (mirror and is_url(mirror)) else 3
+        return 2 if all(source.urls for source in files) else 3
 
     return sorted(listed, key=rank)
+
+
+def download_sizes(
+    datasets: Iterable[str], cache: Path, mirror: str | None
+) -> dict[str, int | None]:
+    """Return the size in bytes of each missing official file; None if unknown."""
+    return {
+        source.name: source.size
+        for dataset in sorted(set(datasets))
+        for source in ordered_editions(dataset, cache, mirror)[0]
+        if not source.path_in(cache).is_file()
+    }
 
 
 def fetch_all(
     sources: Iterable[Source], cache: Path, mirror: str | None, tell: Tell | None = None
 ) -> dict[str, Path]:
-    """Fetch several files in parallel, by name; a failure does not stop the others."""
-    turn, stopped = Lock(), Event()
-
-    def tell_in_turn(name: str, received: int, total: int) -> None:
-        if stopped.is_set():
-            raise InterruptedError
-        with turn:
-            if tell:
-                tell(name, received, total)
-
-    requested = list(sources)
+    """Fetch several files, by name; a failure does not stop the others."""
     paths: dict[str, Path] = {}
     lines: list[str] = []
-    with ThreadPoolExecutor(4) as pool:
-        jobs = [pool.submit(fetch, file, cache, mirror, tell_in_turn) for file in requested]
-        try:
-            for file, job in zip(requested, jobs, strict=True):
-                with gathering(lines):
-                    paths[file.name] = job.result()
-        except BaseException:  # mainly Ctrl-C: partial files remain, to be resumed
-            stopped.set()
-            pool.shutdown(cancel_futures=True)
-            raise
+    for source in sources:
+        with gathering(lines):
+            paths[source.name] = fetch(source, cache, mirror, tell)
     if lines:
         raise InputError(*dict.fromkeys(lines))  # a missing mirror is reported once
     return paths
@@ -244,85 +149,59 @@ def fetch_all(
 def fetch(source: Source, cache: Path, mirror: str | None, tell: Tell | None = None) -> Path:
     """Return the path of a source's verified file, fetching the file if necessary.
 
-    `mirror` is a folder or URL that is searched before the publisher for
-    ``<mirror>/<dataset>/<file>`` and ``<mirror>/<file>``, plain or with .xz, .bz2 or .gz. `tell`
-    gets the source's name, the bytes received and the total (or an upper bound).
+    `mirror` is a folder that is searched before the publisher for ``<mirror>/<dataset>/<file>``,
+    plain or with .xz, .bz2 or .gz. `tell` gets the source's name, the bytes received and the total
+    (or an upper bound).
     """
     target = source.path_in(cache)
     if is_verified(source, target):
         return target
-    if mirror and not is_url(mirror) and not os.path.isdir(folder(mirror)):
+    if mirror and not os.path.isdir(folder(mirror)):
         raise InputError(
-            f"mirror: '{mirror}' is not a folder; set it to the folder or URL of {source.dataset}/"
+            f"mirror: '{mirror}' is not a folder; set it to the folder of {source.dataset}/"
         )
     with locked(target):
         if not is_verified(source, target):  # another process may have fetched it meanwhile
-            job = _Job(source, target, tell or (lambda *_: None))
-            if not (mirror and _from_mirror(job, mirror)):
-                _from_publisher(job, mirror)
+            if mirror and (path := path_in_mirror(source, mirror)):
+                _from_mirror(source, target, path)
+            else:
+                _from_publisher(source, target, mirror, tell or (lambda *_: None))
     return target
 
 
-@dataclass(frozen=True)
-class _Job:
-    """One file to fetch, and its place in the cache."""
-
-    source: Source
-    target: Path
-    tell: Tell
-
-    def install(self, write: Callable[[Path], None]) -> None:
-        """Write a temporary file, verify it, and move it into the cache."""
-        with replacing(self.target) as new:
-            write(new)
-            verify(self.source, new)
+def _install(source: Source, path: Path, target: Path) -> None:
+    """Copy a file, plain or packed, into the cache if it is the published one."""
+    with replacing(target) as new:
+        copy(source, path, new)
+        verify(source, new)
 
 
-def _from_mirror(job: _Job, mirror: str) -> bool:
-    """Fetch the file from the mirror; return False if the mirror does not have it."""
-    source = job.source
-    for name in names_in_mirror(source):
-        location = f"{mirror.rstrip('/')}/{name}" if is_url(mirror) else str(folder(mirror) / name)
-        try:
-            if _download(job, location) if is_url(mirror) else _copy(job, Path(location)):
-                return True
-        except CorruptError as error:
-            raise InputError(
-                f"mirror: {location} is not the published {source.file}: it {error}; "
-                f"copy it again from {_origin(source)}"
-            ) from error
-        except (UnreadableError, UnreachableError) as error:
-            raise InputError(
-                f"mirror: {location} cannot be read ({error}); fix it or unset mirror"
-            ) from error
-    return False
+def _from_mirror(source: Source, target: Path, path: Path) -> None:
+    try:
+        _install(source, path, target)
+    except CorruptError as error:
+        raise InputError(
+            f"mirror: {path} is not the published {source.file}: it {error}; "
+            f"copy it again from {_origin(source)}"
+        ) from error
 
 
-def _copy(job: _Job, path: Path) -> bool:
-    """Copy a local file; return False if it does not exist."""
-    if not path.exists():
-        return False
-    if not path.is_file():  # opening a pipe would wait for its writer
-        raise UnreadableError("not a regular file")
-    job.install(lambda new: copy(job.source, path.name, path, new))
-    return True
-
-
-def _from_publisher(job: _Job, mirror: str | None) -> None:
-    source = job.source
+def _from_publisher(source: Source, target: Path, mirror: str | None, tell: Tell) -> None:
     failures = []
     if mirror:
         names = ", ".join(names_in_mirror(source))
         failures.append(f"not in the mirror {mirror} (looked for {names})")
     for url in source.urls:
         try:
-            if _download(job, url):
-                return
+            _download(source, target, url, tell)
+        except AbsentError:
             failures.append(f"not at {url}")
         except CorruptError as error:
             failures.append(f"{url}: it {error}")
         except UnreachableError as error:
             failures.append(f"{url} cannot be reached ({error})")
+        else:
+            return
     if not source.urls:
         failures.append("it has no URL")
     name = PurePosixPath(urlsplit(source.urls[0]).path).name if source.urls else source.file
@@ -333,44 +212,13 @@ def _from_publisher(job: _Job, mirror: str | None) -> None:
     )
 
 
-def _download(job: _Job, url: str) -> bool:
-    """Fetch the file from a URL; return False if the server does not have it."""
-    source = job.source
-    part = job.target.with_name(f"{job.target.name}.part")
+def _download(source: Source, target: Path, url: str, tell: Tell) -> None:
+    """Fetch the file from a URL."""
     bound = (source.size or MAX_UNKNOWN_BYTES) + PIECE_BYTES  # even if packing gains nothing
-
-    def tell(received: int, total: int) -> None:
-        job.tell(source.name, received, total)
-
-    def write(new: Path) -> None:
-        download(url, part, bound, tell, resume)
-        name = urlsplit(url).path
-        if is_packed(source, name):
-            copy(source, name, part, new)
-        else:
-            part.replace(new)
-
-    resume = bool(source.checksum or source.published)  # then mixed content cannot pass
-    may_resume = resume and part.exists()
-    while True:
-        try:
-            job.install(write)
-        except AbsentError:
-            part.unlink(missing_ok=True)
-            return False
-        except UnreachableError:
-            if not (part.exists() and part.stat().st_size):
-                part.unlink(missing_ok=True)
-            raise
-        except CorruptError:
-            part.unlink(missing_ok=True)
-            # The partial file of an earlier run may be corrupt: try once more from the start.
-            if not may_resume:
-                raise
-            may_resume = False
-        else:
-            part.unlink(missing_ok=True)
-            return True
+    with TemporaryDirectory(dir=target.parent) as scratch:
+        path = Path(scratch, PurePosixPath(urlsplit(url).path).name or source.file)
+        download(url, path, bound, lambda received, total: tell(source.name, received, total))
+        _install(source, path, target)
 
 
 def _origin(source: Source) -> str:

@@ -15,7 +15,7 @@ from fedsampling.base.errors import nearest
 from fedsampling.base.records import Positive
 from fedsampling.base.yaml_reading import read_yaml
 
-# Origin of a checksum, from strong to weak; readers check the contents in every case.
+# Origin of a checksum, from strong to weak.
 VERIFIED = {
     "publisher": "compared with the checksum that the publisher gives",
     "others": "compared with the checksum that others give; the publisher gives none",

@@ -42,7 +42,7 @@ from fedsampling.learning.training.loop import (
     train,
     watching,
 )
-from fedsampling.samplers.interface.in_settings import NetworkScheme, obstacle
+from fedsampling.samplers.interface.in_settings import NetworkScheme
 from fedsampling.samplers.scheme import Scheme, Setup
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Training(Strict):
 
     @model_validator(mode="after")
     def _copes(self) -> "Training":
-        if self.availability and self.availability.varies and not self.sampler.intermittent:
+        if self.availability and not self.sampler.intermittent:
             is_ours = type(self.sampler).__module__.startswith("fedsampling.")
             fix = (
                 "use another sampler (docs/schemes.md lists them)"
@@ -189,9 +189,6 @@ class Training(Strict):
             learner.server_step = np.array([variant.server_step for variant in variants])
         if line := memory.lacking(self.least_bytes(len(seeds), learner.network.dimension)):
             raise InputError(line)
-        size = (problem.n_clients, learner.network.dimension, len(seeds))
-        if line := obstacle(self.sampler, *size, memory.available(), np.inf):
-            raise InputError(f"sampler.{line}")
         sampler = build_sampler(self, learner, seeds)
         features = self.feature_batch, stream(self.problem_seed, "features")
         learner.observations = observations_for(
@@ -289,7 +286,7 @@ def load_trace(
 ) -> Bools | None:
     """Draw the available clients, shape (rounds, clients); None if all are always available."""
     model = settings.availability
-    if model is None or not model.varies:
+    if model is None:
         return None
     return model.trace(settings.problem_seed, settings.rounds, clients, labels, names)
 

@@ -53,7 +53,7 @@ class Where:
     """Folders, device and checkpoint of a job; its results do not depend on them."""
 
     cache: Path  # folder of verified files
-    mirror: str | None  # folder or URL that is tried before the publisher
+    mirror: str | None  # folder that is tried before the publisher
     device: str = "cpu"  # PyTorch's name of the device that trains networks
     checkpoint: Checkpoint = NEVER  # saves and restores progress, and stops the job when necessary
 

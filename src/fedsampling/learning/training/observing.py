@@ -7,7 +7,6 @@ papers.  The costs are charged with the round's seconds and bits.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -146,7 +145,9 @@ class Heterogeneity(Observation):
     def __call__(self, theta: Tensor, offered: Ints | None = None) -> Array:
         """Return B; the first call computes the features of all clients."""
         if not self.B.size:
-            self._request_all(theta)
+            everyone = np.arange(len(self.learner.p))
+            self.features = np.stack([self._features(w, everyone) for w in theta])
+            self.sent = np.full(len(theta), 32.0 * self.features[0].size)
             self.B = np.stack(self._by_run())
         return self.B
 
@@ -162,16 +163,7 @@ class Heterogeneity(Observation):
                     continue  # raw features do not change, so neither may B
                 self.features[run, clients] = features
                 self.sent[run] += 32 * features.size
-                self._refresh(run, clients)
-
-    def _request_all(self, theta: Tensor) -> None:
-        everyone = np.arange(len(self.learner.p))
-        self.features = np.stack([self._features(w, everyone) for w in theta])
-        self.sent = np.full(len(theta), 32.0 * self.features[0].size)
-
-    def _refresh(self, run: int, clients: Ints) -> None:
-        """Recompute the clients' rows and columns of B."""
-        self.B[run] = refresh(self.B[run], self.features[run], clients, cutoff=self.cutoff)
+                self.B[run] = refresh(self.B[run], self.features[run], clients, cutoff=self.cutoff)
 
     def _by_run(self) -> list[Array]:
         """Compute B of each run, only once for equal features such as raw features."""
@@ -198,39 +190,6 @@ class Heterogeneity(Observation):
         fill = np.sqrt(A.shape[1] / size).astype(np.float32)
         A *= fill.reshape(-1, *[1] * (A.ndim - 1))
         return A.reshape(len(clients), -1, A.shape[-1])
-
-
-class HeterogeneityBlocks(Heterogeneity):
-    """Feature heterogeneity of the pairs that the sampler reads, for large populations."""
-
-    def __call__(self, theta: Tensor, offered: Ints | None = None) -> Any:
-        """Return one object for each run, which computes blocks of B."""
-        if not self.features.size:
-            self._request_all(theta)
-        return [Blocks(features, self.cutoff) for features in self.features]
-
-    def _refresh(self, run: int, clients: Ints) -> None:
-        """Do nothing: blocks are computed from the features when they are read."""
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """B of one run, computed on demand, by ``blocks[np.ix_(clients, clients)]``.
-
-    It is as :func:`fedsampling.theory.heterogeneity.pairwise` computes it from these clients'
-    features alone: A is the mean over them.
-    """
-
-    # shape (n, samples, features): the features that each client sent last
-    features: NDArray[np.float32]
-    cutoff: Precision
-
-    def __getitem__(self, index: tuple[Ints, Ints]) -> Array:
-        """Compute the block of equal rows and columns, indexed by ``np.ix_``."""
-        rows, columns = (np.ravel(axis) for axis in index)
-        if not np.array_equal(rows, columns):
-            raise IndexError("heterogeneity: only blocks B[np.ix_(clients, clients)] can be read")
-        return pairwise(self.features[rows], cutoff=self.cutoff)
 
 
 class Gradients(Observation):
@@ -288,6 +247,5 @@ def observations_for(
 ) -> dict[str, Observation]:
     """Create the observations that a sampler needs; see :class:`Heterogeneity` for the settings."""
     kinds: dict[str, Callable[..., Observation]] = {**OBSERVATIONS}
-    heterogeneity = HeterogeneityBlocks if sampler.reads_blocks else Heterogeneity
-    kinds["heterogeneity"] = partial(heterogeneity, cutoff=cutoff, renewal=renewal)
+    kinds["heterogeneity"] = partial(Heterogeneity, cutoff=cutoff, renewal=renewal)
     return {name: kinds[name](learner, batch, rng) for name in sorted(sampler.needs & kinds.keys())}

@@ -27,7 +27,6 @@ class Artefact:
     # number of significant digits in a table, by column
     formats: Mapping[str, int] = field(default_factory=dict)
     table: pd.DataFrame | None = None  # the table to show, if it differs from `data`
-    beside: str = ""  # label on the figure that names the run with dotted curves
     caption: str = ""  # replaces the caption in ``paper.yaml``, unless empty
 
 
@@ -39,8 +38,7 @@ class Exhibit:
     """An artefact as files, described by its ``artefact.json``.
 
     Names and SHA-256 of files are by format. `command` redraws it; `badges` are reasons why it is
-    not evidence. `marks_printed`: whether the figure marks numbers that the paper prints, in a
-    layer that can be hidden.
+    not evidence.
     """
 
     paper: str
@@ -55,7 +53,6 @@ class Exhibit:
     digests: Mapping[str, str]
     command: str
     provenance: Provenance
-    marks_printed: bool = False
 
 
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {

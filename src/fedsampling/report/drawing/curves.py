@@ -1,8 +1,4 @@
-"""Learning curves, alone and in grids of panels: means over seeds, bands, and diverged runs.
-
-:func:`plain` replaces a figure whose layout needs a case, a sampler or a setting that overrides
-left out: a panel for each case and a curve for each sampler.
-"""
+"""Learning curves, alone and in grids of panels: means over seeds, bands, and diverged runs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +8,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
 from fedsampling.evidence.provenance import Summaries
@@ -21,7 +16,6 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.style import (
     BLACK,
-    CLASSES,
     HATCH,
     RANGE,
     Line,
@@ -236,42 +230,6 @@ def focus(axes: Axes) -> None:
     axes.set_ylim(max(bottom, low), min(top, high))
 
 
-def overlay(figure: Figure, other_figure: Figure) -> bool:
-    """Add the differing curves of another version of a figure, dotted, with a pale outline.
-
-    Reference lines are not added. Axes cover both figures, which have the same panels. Returns
-    whether any curve was added.
-    """
-    added = False
-    for panel, theirs in zip(figure.axes, other_figure.axes, strict=True):
-        drawn = [line.get_xydata() for line in panel.lines]
-        differing = [
-            line
-            for line in theirs.lines
-            if line.get_transform() is theirs.transData
-            and not any(np.array_equal(line.get_xydata(), data, equal_nan=True) for data in drawn)
-        ]
-        if not differing:
-            continue
-        added = True
-        limits = np.array([[*axes.get_xlim(), *axes.get_ylim()] for axes in (panel, theirs)])
-        low, high = limits.min(axis=0), limits.max(axis=0)
-        for line in differing:
-            looks = line.properties()
-            panel.plot(
-                *line.get_data(),
-                color=looks["color"],
-                marker=looks["marker"],
-                markersize=looks["markersize"],
-                markerfacecolor="none",
-                linestyle="None" if looks["linestyle"] == "None" else (0, (1, 1.5)),
-                path_effects=[withStroke(linewidth=3, foreground="white", alpha=0.8)],
-                label="_" + str(line.get_label()).removeprefix("_"),
-            )
-        panel.set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
-    return added
-
-
 def only(summary: Summary, metrics: Collection[str]) -> Summary:
     """Keep the rows of some metrics."""
     return replace(summary, rows=summary.rows[summary.rows["metric"].isin(metrics)])
@@ -313,15 +271,8 @@ def divergences(summary: Summary, lines: Mapping[str, Line]) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-# Draw the first of these metrics that an experiment measures; otherwise the first by name.
-METRICS = ("loss", "msd", "accuracy", "test_loss")
-COLUMNS = 3  # of panels
-MAX_PANELS = 12  # more are not legible on a page; the CSV has all
-PANEL_WIDTH, PANEL_HEIGHT = 3.1, 2.5  # inches
-
-
-def plain(summaries: Summaries, figure: bool, changes: Sequence[str]) -> Artefact:
-    """Draw the runs of some experiments in a plain layout, or tabulate their last values.
+def undrawn(summaries: Summaries, figure: bool, changes: Sequence[str]) -> Artefact:
+    """Put a sentence in place of an artefact whose layout does not fit; the CSV has the curves.
 
     `changes`: settings that differ from ``paper.yaml``, such as ``rounds 20 (300)``, for the
     caption.
@@ -330,51 +281,12 @@ def plain(summaries: Summaries, figure: bool, changes: Sequence[str]) -> Artefac
         [summary.curves.assign(experiment=name) for name, summary in summaries.items()],
         ignore_index=True,
     )
-    why = "The paper's own layout does not fit these settings"
-    why += f": {listed(list(changes))}." if changes else "."
+    reason = "The paper's layout does not fit these settings"
+    why = f": {listed(list(changes))}" if changes else ""
+    caption = f"{reason}{why}. The CSV has the curves, and the run explorer draws them."
     if not figure:
-        last = curves.groupby(["experiment", *_CURVE])["at"].transform("max")
-        table = _tidy(curves[curves["at"] == last])
-        return Artefact(table, caption=f"Last values, mean over seeds with 95 % intervals. {why}")
-    case_panels = _panels(curves)
-    columns = min(COLUMNS, len(case_panels))
-    rows = -(-len(case_panels[:MAX_PANELS]) // columns)
-    width = max(PANEL_WIDTH * columns, 5.2)
-    drawn, _ = learning_grid(case_panels[:MAX_PANELS], columns, width, PANEL_HEIGHT * rows + 1)
-    omitted = len(case_panels) - MAX_PANELS
-    return Artefact(
-        _tidy(curves),
-        drawn,
-        alt=f"Curves of each sampler, a panel for each case of {listed(list(summaries))}.",
-        notes=(f"{omitted} more cases are in the CSV.",) if omitted > 0 else (),
-        caption=f"Mean over seeds with 95 % intervals, a panel for each case. {why}",
-    )
-
-
-_CURVE = ["case", "sampler", "metric"]
-
-
-def _panels(curves: pd.DataFrame) -> list[Panel]:
-    """Return a panel for each case of each experiment."""
-    samplers = list(dict.fromkeys(curves["sampler"]))
-    lines = {
-        name: Line(name, CLASSES[number % len(CLASSES)], variant=number >= len(CLASSES))
-        for number, name in enumerate(samplers)
-    }
-    has_several = curves["experiment"].nunique() > 1
-    panels = []
-    for (experiment, case), part in curves.groupby(["experiment", "case"], sort=False):
-        # Values of the whole run have at = −1.
-        over_rounds = part[part["at"] >= 0]
-        part = over_rounds if len(over_rounds) else part.assign(at=0)
-        metrics = sorted(set(part["metric"]))
-        metric = next((name for name in METRICS if name in metrics), metrics[0])
-        title = f"{experiment}, {case}" if has_several else str(case)
-        panels.append(Panel(part, lines, metric, str(case), title, metric))
-    return panels
-
-
-def _tidy(curves: pd.DataFrame) -> pd.DataFrame:
-    first = ["experiment", *_CURVE, "at"]
-    values = [name for name in curves if name not in (*first, *SEEDS)]
-    return curves[[*first, *values]]
+        return Artefact(curves, table=pd.DataFrame({"not drawn": [reason]}), caption=caption)
+    with panels(1, 1, height=1.2) as (drawn, (axes,)):
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, f"{reason}; see the run explorer.", ha="center")
+    return Artefact(curves, drawn, alt=f"{reason}.", caption=caption)

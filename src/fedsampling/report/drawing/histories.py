@@ -1,12 +1,11 @@
 """Histories and comparisons of :func:`fedsampling.train`, drawn and exported."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.errors import InputError
 from fedsampling.evidence.histories import SIGNIFICANCE, Histories, by_label, curve, diverged_runs
 from fedsampling.evidence.statistics import show, show_alike
 from fedsampling.report.drawing.artefacts import latex_text
@@ -103,10 +102,9 @@ def to_latex(
     caption: str = "",
     label: str = "",
     *,
-    best: Mapping[str, str] | None = None,
     digits: int = DIGITS,
 ) -> str:
-    r"""Write a table as LaTeX, with booktabs rules and the best value of a column in bold.
+    r"""Write a table as LaTeX with booktabs rules; the best value of a comparison is bold.
 
     Parameters
     ----------
@@ -114,8 +112,6 @@ def to_latex(
         Any table.  In a result of :func:`fedsampling.compare`, intervals follow their values.
     caption, label : str
         Caption and label of the float; left out if empty.
-    best : mapping of str to {"max", "min"}, optional
-        Columns whose best value is bold; by default ``value`` in a result of ``compare``.
     digits : int
         Significant digits.
 
@@ -124,22 +120,17 @@ def to_latex(
     str
         Needs ``\usepackage{booktabs}``.
 
-    Raises
-    ------
-    InputError
-        If `best` names an unknown column or direction.
-
     Examples
     --------
     >>> import pandas as pd
     >>> import fedsampling as fs
     >>> table = pd.DataFrame({"sampler": ["md", "uniform"], "accuracy": [0.81, 0.795]})
-    >>> print(fs.to_latex(table, best={"accuracy": "max"}))
+    >>> print(fs.to_latex(table))
     \begin{tabular}{lr}
     \toprule
     sampler & accuracy \\
     \midrule
-    md & \textbf{0.810} \\
+    md & 0.810 \\
     uniform & 0.795 \\
     \bottomrule
     \end{tabular}
@@ -153,21 +144,14 @@ def to_latex(
     if compared:  # rounding errors of equal means are not differences
         is_equal = np.isclose(table["difference"], 0, atol=1e-12 * table["value"].abs().max())
         table = table.assign(difference=table["difference"].mask(is_equal, 0.0))
-    if best is None:
-        best = {"value": "max" if table.attrs["larger"] else "min"} if compared else {}
-    for column, direction in best.items():
-        if column not in table:
-            raise InputError(f"best: no column {column!r}; {nearest(column, table.columns)}")
-        if direction not in ("max", "min"):
-            raise InputError(f"best: {direction!r} is unknown; use 'max' or 'min'")
     text = {str(column): _texts(table[[column]], digits)[0] for column in table}
-    for columns in TOGETHER if compared else ():
-        text |= dict(zip(columns, _texts(table[[*columns]], digits), strict=True))
-    for column, direction in best.items():
-        top = table[column].max() if direction == "max" else table[column].min()
-        text[column] = [
-            rf"\textbf{{{cell}}}" if value == top else cell
-            for cell, value in zip(text[column], table[column], strict=True)
+    if compared:
+        for columns in TOGETHER:
+            text |= dict(zip(columns, _texts(table[[*columns]], digits), strict=True))
+        best = table["value"].max() if table.attrs["larger"] else table["value"].min()
+        text["value"] = [
+            rf"\textbf{{{cell}}}" if value == best else cell
+            for cell, value in zip(text["value"], table["value"], strict=True)
         ]
     cells = pd.DataFrame(_comparison(table, text) if compared else text)
     numbers = {str(column) for column in table.select_dtypes("number")}

@@ -3,7 +3,7 @@
 import numbers
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,9 @@ from matplotlib.figure import Figure
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, sha256, write_record, write_text
 from fedsampling.evidence.provenance import (
-    MAX_NAMES,
     Summaries,
     badges,
     changed,
-    differing,
     number_of_seeds,
     provenance,
 )
@@ -27,8 +25,7 @@ from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Exhibit, displayed, markup
-from fedsampling.report.drawing.curves import overlay
-from fedsampling.report.drawing.style import VERMILION, number_layer, with_switch
+from fedsampling.report.drawing.style import VERMILION
 
 
 def save(
@@ -49,16 +46,12 @@ def save(
     labels = badges(summaries, facts)
     files = {"csv": f"{name}.csv"}
     write_text(folder / files["csv"], artefact.data.to_csv(index=False, lineterminator="\n"))
-    layered = artefact.figure is not None and number_layer(artefact.figure)
     if artefact.figure is not None:
-        _print_badges(artefact.figure, labels, artefact.beside)
+        _print_badges(artefact.figure, labels)
         _lay_out(artefact.figure)
         for kind in ("svg", "png"):
             files[kind] = f"{name}.{kind}"
             _save_figure(artefact.figure, folder / files[kind], kind)
-        if layered:
-            path = folder / files["svg"]
-            write_text(path, with_switch(path.read_text("utf-8")))
         if pdf:
             _save_figure(artefact.figure, folder / f"{name}.pdf", "pdf")
     else:
@@ -80,39 +73,9 @@ def save(
         digests={kind: sha256(folder / name) for kind, name in files.items()},
         command=f"fedsampling render {paper.key} {name}",
         provenance=provenance(summaries, facts),
-        marks_printed=layered,
     )
     write_record(folder / "artefact.json", asdict(exhibit))
     return [folder / name for name in (*files.values(), "artefact.json")]
-
-
-def with_overlay(
-    artefact: Artefact,
-    theirs: Artefact,
-    name: str,
-    summaries: Summaries,
-    other_summaries: Summaries,
-    facts: Mapping[str, str],
-) -> Artefact:
-    """Overlay the curves of another run; a label and a note list the differences.
-
-    `theirs` is the same figure, drawn from the run `name` with its summaries.
-    """
-    if not (artefact.figure and theirs.figure):
-        return artefact
-    panels = [len(drawn.figure.axes) for drawn in (artefact, theirs) if drawn.figure]
-    if panels[0] != panels[1]:
-        note = f"{name} is not shown dotted: its figure has {panels[1]} panels, not {panels[0]}."
-        return replace(artefact, notes=(*artefact.notes, note))
-    if not overlay(artefact.figure, theirs.figure):
-        return artefact
-    keys = differing(summaries, other_summaries)
-    text = "; ".join(keys) if len(keys) <= MAX_NAMES else f"{len(keys)} keys differ"
-    labels = f" ({', '.join(badges(other_summaries, facts))})".replace(" ()", "")
-    note = f"Dotted: {name}{labels}, with its values in brackets: {'; '.join(keys)}."
-    # If the keys equal the overrides, the badge already lists them.
-    label = name if keys == changed(summaries) else f"{name}, {text}"
-    return replace(artefact, beside=f"dotted: {label}", notes=(*artefact.notes, note))
 
 
 def _at_paper_scale(summaries: Summaries) -> Iterator[str]:
@@ -198,11 +161,10 @@ def _number(value: Any) -> str:
     return f"{value:,}" if is_integer else f"{value:g}"
 
 
-def _print_badges(figure: Figure, labels: Sequence[str], beside: str) -> None:
+def _print_badges(figure: Figure, labels: Sequence[str]) -> None:
     """Print on a figure why it is not evidence, because files are shared without their page."""
-    if labels or beside:
-        text = "\n".join(filter(None, (" · ".join(labels), beside)))
-        figure.suptitle(text, x=0.995, ha="right", fontsize=8, color=VERMILION)
+    if labels:
+        figure.suptitle(" · ".join(labels), x=0.995, ha="right", fontsize=8, color=VERMILION)
 
 
 def slug(text: str) -> str:

@@ -1,8 +1,4 @@
-"""Style of figures: fonts, palette, panels, legends, and marks of numbers that a paper prints.
-
-Printed numbers are a layer that readers can hide: each mark belongs to it by its identifier in the
-SVG, and an address that ends in ``#without-printed`` shows the figure without them.
-"""
+"""Style of figures: fonts, palette, panels, legends, and marks of numbers that a paper prints."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,10 +7,8 @@ from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
 from matplotlib.patches import Patch
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
@@ -126,20 +120,13 @@ def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 6) -> None
     )
 
 
-LAYER, WITHOUT = "printed", "without-printed"
 LABEL = "paper (printed)"
-
-
-def as_printed(*artists: Artist) -> None:
-    """Move artists to the layer of printed numbers."""
-    for artist in artists:
-        artist.set_gid(LAYER)
 
 
 def printed_level(axes: Axes, value: float, **looks: Any) -> None:
     """Draw a printed number as a horizontal line."""
     looks = {"color": BLACK, "linestyle": (0, (5, 2)), "linewidth": 1.1, "label": LABEL, **looks}
-    as_printed(axes.axhline(value, **looks))
+    axes.axhline(value, **looks)
 
 
 def printed_point(
@@ -147,24 +134,4 @@ def printed_point(
 ) -> None:
     """Draw a printed number as a hollow mark."""
     looks: dict[str, Any] = {"mfc": "white", "mec": colour, "mew": 1.6, "ms": 6.5, "zorder": 3}
-    as_printed(*axes.plot(x, y, marker, color=colour, label=label, **looks))
-
-
-def number_layer(figure: Figure) -> bool:
-    """Assign a number to each artist of the layer; return whether there are any."""
-    artists = figure.findobj()
-    marks = [artist for artist in artists if (artist.get_gid() or "").startswith(LAYER)]
-    labels = {str(artist.get_label()) for artist in marks}
-    for legend in (artist for artist in artists if isinstance(artist, Legend)):
-        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
-            if text.get_text() in labels and handle is not None:
-                marks += [handle, text]
-    for number, artist in enumerate(dict.fromkeys(marks)):
-        artist.set_gid(f"{LAYER}-{number}")
-    return bool(marks)
-
-
-def with_switch(svg: str) -> str:
-    """Return a figure's SVG, which hides the layer if its address ends in ``#without-printed``."""
-    rule = f'svg:has(#{WITHOUT}:target) [id^="{LAYER}-"] {{ display: none }}'
-    return svg.replace("<defs>", f'<style>{rule}</style>\n <g id="{WITHOUT}"/>\n <defs>', 1)
+    axes.plot(x, y, marker, color=colour, label=label, **looks)

@@ -53,7 +53,6 @@ const readAddress = () => {
     x: query.get("x") ?? "at",
     samplers: query.get("samplers")?.split(",") ?? null,
     band: flag("band", true),
-    seeds: flag("seeds", false),
     logx: flag("logx", false),
     logy: query.has("logy") ? query.get("logy") === "1" : null,
   };
@@ -61,7 +60,7 @@ const readAddress = () => {
 const address = () => {
   const shown = curves.filter(curve => curve.shown).map(curve => curve.sampler);
   const parts = {view: state.view, metric: state.metric, case: state.case, x: state.x, samplers: [...new Set(shown)].join(",")};
-  for (const name of ["band", "seeds", "logx", "logy"]) parts[name] = state[name] ? "1" : "0";
+  for (const name of ["band", "logx", "logy"]) parts[name] = state[name] ? "1" : "0";
   return `#${new URLSearchParams(parts)}`;
 };
 const remember = () => {
@@ -82,21 +81,6 @@ for (const [paper, members] of papers) {
   group.append(...members.map(view => new Option(`${view.title} (${view.experiment})`, `${view.paper}/${view.experiment}`)));
   fields.view.append(group);
 }
-
-// The search keeps the experiments whose paper, title or name contain all words.
-fields.search.addEventListener("input", () => {
-  const words = fields.search.value.toLowerCase().split(/\s+/);
-  const matches = [...fields.view.options].filter(option => {
-    const text = `${option.parentNode.label} ${option.text}`.toLowerCase();
-    option.hidden = option.disabled = !words.every(word => text.includes(word));
-    return !option.hidden;
-  });
-  if (!matches.length) page.querySelector(".unknown").textContent = "No experiment matches.";
-  else if (fields.search.value && !matches.some(option => option.selected)) {
-    fields.view.value = matches[0].value;
-    fields.view.dispatchEvent(new Event("change", {bubbles: true}));
-  } else page.querySelector(".unknown").textContent = "";
-});
 
 const update = async () => {
   const view = views.get(state.view);
@@ -121,8 +105,7 @@ const update = async () => {
   curves = data.filter(curve => state.all || curve.case === state.case);
   const axes = Object.entries(AXES).filter(([name]) => curves.some(curve => curve[name]));
   state.x = options(fields.x, axes, state.x);
-  for (const name of ["band", "seeds", "logx", "logy"]) fields[name].checked = state[name];
-  fields.seeds.parentNode.hidden = !curves.some(curve => curve.seeds);
+  for (const name of ["band", "logx", "logy"]) fields[name].checked = state[name];
   const names = [...new Set(curves.map(curve => curve.sampler))];
   const wanted = state.samplers?.filter(name => names.includes(name));
   const first = wanted?.length || state.samplers?.length === 0 ? wanted : names.slice(0, FIRST_SHOWN);
@@ -207,8 +190,6 @@ const parts = curve => [
     {column: values => values.low, name: `${curve.label}, low`, width: 0},
     {column: values => values.high, name: `${curve.label}, high`, width: 0},
   ] : []),
-  ...(state.seeds && curve.seeds ? Object.keys(curve.seeds).map(seed => (
-    {column: values => values.seeds[seed], name: `${curve.label}, seed ${seed}`, width: 0.8})) : []),
 ];
 const shown = () => curves.filter(curve => curve.shown && curve[state.x]);
 
@@ -295,7 +276,6 @@ chart.addEventListener("keydown", event => {
 const rows = () => shown().flatMap(curve => curve.at.map((at, i) => ({
   sampler: curve.sampler, case: curve.case, round: at, bits: curve.bits?.[i], seconds: curve.seconds?.[i],
   mean: curve.mean[i], low: curve.low?.[i], high: curve.high?.[i],
-  ...Object.fromEntries(Object.entries(curve.seeds ?? {}).map(([seed, values]) => [`seed ${seed}`, values[i]])),
 })));
 const fill = () => {
   const details = page.querySelector(".values");
@@ -367,7 +347,6 @@ const svg = () => {
       const ends = [...places.map(i => [i, curve.high[i]]), ...places.reverse().map(i => [i, curve.low[i]])];
       out.push(`<polygon points="${ends.map(([i, value]) => `${x(curve[state.x][i]).toFixed(1)},${y(value).toFixed(1)}`).join(" ")}" fill="${curve.colour}" fill-opacity="0.18"/>`);
     }
-    if (state.seeds) for (const values of Object.values(curve.seeds ?? {})) out.push(`<path d="${path(curve, values)}" stroke="${curve.colour}" stroke-width="0.6"/>`);
     out.push(`<path d="${path(curve, curve.mean)}" stroke="${curve.colour}" stroke-width="1.8" stroke-dasharray="${curve.dash}"/>`);
   }
   out.push("</g>", text(AXES[state.x], [box.left + box.width / 2, box.top + box.height + 36], 'text-anchor="middle"'));
@@ -413,7 +392,6 @@ for (const name of ["all", "none"]) button(name, () => {
 
 form.addEventListener("change", event => {
   const {name, type, value, checked} = event.target;
-  if (name === "search") return;
   state[name] = type === "checkbox" ? checked : value;
   if (name === "view") page.querySelector(".unknown").textContent = "";
   if (name === "view") Object.assign(state, {metric: null, case: null, samplers: null, logy: null});

@@ -1,5 +1,5 @@
 "use strict";
-// Filters, sorts, hides and copies. Without it, pages are complete.
+// Filters, sorts and copies. Without it, pages are complete.
 
 const linked = () => location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
 addEventListener("submit", event => event.preventDefault());
@@ -72,39 +72,6 @@ for (const block of document.querySelectorAll("[data-filters]")) {
   reveal();
 }
 
-// Plots of settings: a list for each open setting; dots of other settings fade.
-for (const box of document.querySelectorAll(".choices:has(circle)")) {
-  const dots = [...box.querySelectorAll("circle")];
-  const parts = dots.map(dot => dot.dataset.setting.split(", "));
-  if (parts.some(each => each.length !== parts[0].length) || parts[0].length < 2) continue;
-  const form = document.createElement("form");
-  form.className = "filters";
-  const fields = parts[0].flatMap((_, place) => {
-    const values = [...new Set(parts.map(each => each[place]))];
-    if (values.length < 2) return [];
-    const field = document.createElement("select"), label = document.createElement("label");
-    field.add(new Option("any", ""));
-    for (const value of values) field.add(new Option(value));
-    field.dataset.place = place;
-    label.append(`Setting ${place + 1}`, field);
-    form.append(label);
-    return [field];
-  });
-  const count = document.createElement("output");
-  form.append(count);
-  const show = () => {
-    const kept = dots.filter((dot, i) => {
-      const fits = fields.every(field => !field.value || parts[i][field.dataset.place] === field.value);
-      dot.classList.toggle("other", !fits);
-      return fits;
-    });
-    count.value = `${kept.length} of ${dots.length}`;
-  };
-  form.addEventListener("input", show);
-  box.querySelector("figure").before(form);
-  show();
-}
-
 // A link to a claim or a figure opens what holds it.
 const open = () => {
   const target = linked();
@@ -113,18 +80,6 @@ const open = () => {
 };
 addEventListener("hashchange", open);
 open();
-
-// A switch for the numbers of the paper in a figure: under another address the SVG hides them.
-for (const place of document.querySelectorAll("[data-switch]")) {
-  const source = place.closest("figure").querySelector("[data-printed] source");
-  const label = document.createElement("label"), box = document.createElement("input");
-  const address = source.srcset;
-  box.type = "checkbox";
-  box.checked = true;
-  box.addEventListener("input", () => { source.srcset = address + (box.checked ? "" : "#without-printed"); });
-  label.append(box, " Show the paper's numbers.");
-  place.append(label);
-}
 
 // The chooser: looks up the advice for the chosen answers, which the address keeps.
 const chooser = document.getElementById("chooser");

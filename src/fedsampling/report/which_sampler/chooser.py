@@ -4,18 +4,16 @@ A situation is an answer to each of :data:`QUESTIONS`.  This module looks up the
 situation; the page only shows it.  ``fedsampling rank`` prints the advice or all samplers.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from textwrap import shorten
 from typing import Any
 
-from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.progress import align
 from fedsampling.experiments.papers import REFERENCE
-from fedsampling.report.names import INFORMATION_COSTS
 from fedsampling.report.which_sampler.advice import Situation
-from fedsampling.report.which_sampler.comparison import DEPENDS, NOTHING, Comparison, SpeedUp
+from fedsampling.report.which_sampler.comparison import Comparison, SpeedUp
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def lookup_table(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
         " ".join(answers.values()): texts.setdefault(
             comparisons[answers["cost"]]
             .advice(situation_of(answers), answers["unbiased"] == "yes")
-            .lines,
+            .answer,
             len(texts),
         )
         for answers in all_answers()
@@ -96,7 +94,7 @@ def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) ->
     yield f"Advice ({situation.in_words}):"
     for measure, comparison in comparisons.items():
         advice = comparison.advice(situation)
-        first, *others = advice.answer + advice.notes
+        first, *others = advice.answer
         yield shorten(f"{measure}: {first}", WIDTH, placeholder=" …")
         for line in others:
             # A second candidate goes before the end of the first is cut.
@@ -104,14 +102,8 @@ def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) ->
             yield f"  {shorten(short, WIDTH - 2, placeholder=' …')}"
 
 
-def comparison_lines(comparison: Comparison, needs: Sequence[str] | None = None) -> Iterator[str]:
-    """Write a table of all samplers, or of those that need nothing but this information."""
-    names = (*INFORMATION_COSTS, NOTHING, DEPENDS)
-    if unknown := [name for name in needs or () if name not in names]:
-        raise InputError(*(f"--needs {name}: unknown; {nearest(name, names)}" for name in unknown))
-    rows = [
-        row for row in comparison.rows if needs is None or {*needs, NOTHING}.issuperset(row.needs)
-    ]
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
+    """Write a table of all samplers."""
     table = [
         ["sampler", "needs", *(column.title for column in comparison.overall)],
         *(
@@ -120,7 +112,7 @@ def comparison_lines(comparison: Comparison, needs: Sequence[str] | None = None)
                 shorten(",".join(row.needs), 17, placeholder="…"),
                 *(_cell(row.speed_up(column)) for column in comparison.overall),
             ]
-            for row in rows
+            for row in comparison.rows
         ),
     ]
     yield from align(table)

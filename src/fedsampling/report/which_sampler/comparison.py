@@ -4,9 +4,9 @@
 from the samplers' classes, so that a new sampler gets its row automatically.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from inspect import getattr_static
 from itertools import product
 from pathlib import Path
@@ -19,8 +19,7 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.families import description
 from fedsampling.base.files import read_record
 from fedsampling.evidence.statistics import listed, show, show_interval
-from fedsampling.experiments.papers import BENCH, CLIENTS, CROSS_MATRIX, FULL, MEASURES, REFERENCE
-from fedsampling.report.content import Chapter
+from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.names import Name, display_name, in_words, references
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
 from fedsampling.samplers.scheme import Scheme
@@ -127,8 +126,7 @@ class Comparison:
     `badges`: why these runs are not evidence for the datasets' full size. `overall` has measures
     over all families. `sources` are the artefacts of the columns. From `speed_ups` of all samplers
     on all datasets :mod:`.advice` follows. `gain_from_tuning` of the learning rate is a sentence.
-    `fresh`: the same for fresh worlds with fresh trials. `reruns`: aggregated speed-ups with other
-    models of delays.
+    `fresh`: the same for fresh worlds with fresh trials.
     """
 
     by: str
@@ -140,7 +138,6 @@ class Comparison:
     speed_ups: pd.DataFrame
     gain_from_tuning: str = ""
     fresh: pd.DataFrame | None = None
-    reruns: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def row(self, name: str) -> SamplerRow:
         """Return the row of a sampler."""
@@ -170,15 +167,7 @@ class Comparison:
             and (not situation.away or row.allows_absence)
             and (not unbiased or row.unbiased == "yes")
         ]
-        advice = advise(self.speed_ups, usable, situation, self.by, self.fresh)
-        if self.by != "seconds" or not advice.recommended or self.reruns.empty:
-            return advice
-        rows = self.reruns[(self.reruns["scheme"] == advice.sampler) & self.reruns["delays"]]
-        texts = [
-            f"{show_interval(row['again'], row['again_low'], row['again_high'])} ({row['change']})"
-            for row in rows.to_dict("records")
-        ]
-        return replace(advice, notes=(f"With other delays: {'; '.join(texts) or 'not run'}.",))
+        return advise(self.speed_ups, usable, situation, self.by, self.fresh)
 
     @property
     def exceptions(self) -> dict[str, Advice]:
@@ -239,7 +228,6 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
         matrix,
         _gain_from_tuning(_optional(folder, f"{BENCH}defaults"), ranks),
         fresh if len(fresh) else None,
-        _optional(folder, f"{BENCH}reruns"),
     )
 
 
@@ -344,59 +332,3 @@ def _gain_from_tuning(table: pd.DataFrame, ranks: pd.DataFrame) -> str:
         f"all {worst['families']} families of datasets, {display_name(best['scheme']).short}, "
         f"is {show(best['speed_up'])} times as fast as MD."
     )
-
-
-FINDINGS = "left_out"  # artefact whose notes are the findings
-CLIENT_MEASURES = ("participation", "relative_weight", "accuracy")
-RUN_MEASURES = ("never_selected", "worst_accuracy")
-COLUMNS = {"sampler", "client", "samples", "expected", *CLIENT_MEASURES, *RUN_MEASURES}
-DIGITS = 3
-
-
-def read_clients(folder: Path, chapter: Chapter) -> dict[str, list[Any]]:
-    """Return the ``datasets`` whose clients were recorded and drawn, and the ``findings``.
-
-    Of a dataset, for the page's script: ``note`` on the samples with which accuracy is measured and
-    on clients that are never available; ``names`` of the clients, or their numbers; ``expected``,
-    MD's participation rate of each client; ``samplers`` by key, with ``label``, a number for each
-    of RUN_MEASURES, and for each of CLIENT_MEASURES one number of each client, or None.
-    """
-    datasets = []
-    for exhibit in chapter.exhibits:
-        if not exhibit.artefact.startswith(CLIENTS):
-            continue
-        table = pd.read_csv(folder / exhibit.artefact / exhibit.files["csv"])
-        if table.empty or not set(table.columns) >= COLUMNS:
-            continue
-        parts = {str(name): part for name, part in table.groupby("sampler", sort=False)}
-        first = next(iter(parts.values()))
-        datasets.append(
-            {
-                "key": exhibit.artefact,
-                "title": exhibit.title,
-                "note": " ".join(exhibit.notes),
-                "names": first["client"].tolist(),
-                "samples": _rounded(first["samples"]),
-                "expected": _rounded(first["expected"]),
-                "samplers": {
-                    name: {
-                        "label": display_name(name).title,
-                        **{measure: _rounded(part[measure])[0] for measure in RUN_MEASURES},
-                        **{measure: _rounded(part[measure]) for measure in CLIENT_MEASURES},
-                    }
-                    for name, part in parts.items()
-                },
-            }
-        )
-    findings = [
-        note
-        for exhibit in chapter.exhibits
-        if exhibit.artefact == FINDINGS
-        for note in exhibit.notes
-        if "asterisk" not in note  # of its table, which is not on this page
-    ]
-    return {"datasets": datasets, "findings": findings}
-
-
-def _rounded(values: Iterable[float]) -> list[float | None]:
-    return [None if pd.isna(value) else float(f"{value:.{DIGITS}g}") for value in values]

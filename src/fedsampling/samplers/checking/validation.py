@@ -1,7 +1,7 @@
 """Calls of a sampler, and validation of its slots and weights, in every round.
 
 The training loop, ``check-sampler`` and the adapters call every sampler through :class:`Checked`.
-Validation takes a few microseconds; only an invalid result is analysed more.
+Validation takes some ten microseconds; only an invalid result is analysed more.
 """
 
 import warnings
@@ -15,7 +15,7 @@ from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.interface.guest import lent
-from fedsampling.samplers.interface.one_run import StackedRuns, guest_of
+from fedsampling.samplers.interface.one_run import StackedRuns, as_array, described_value, guest_of
 from fedsampling.samplers.scheme import Scheme, Slots, View
 
 WEIGHT_SUM_RANGE = (0.1, 10.0)  # of the mean of Σω; weights that average updates sum to one
@@ -23,8 +23,7 @@ WEIGHT_SUM_HINT = (
     f"expected {WEIGHT_SUM_RANGE[0]:g} to {WEIGHT_SUM_RANGE[1]:g}, as weights that average updates "
     "sum to about 1; rescale them, or set shrinks = True if small sums are meant"
 )
-MIN_ROUNDS = 20  # rounds after which the mean of Σω is checked
-MIN_ROUNDS_AT_END = 5  # the same, when training has ended; a large mean is always reported
+MIN_ROUNDS = 5  # in fewer, an unbiased sampler may select nobody by chance
 _NUMBERS = "iuf"  # NumPy's kinds of integers and floating-point numbers
 
 
@@ -81,12 +80,9 @@ class Checked:
     ) -> Array:
         """Return the weights of a round, shape (slots,), if they are valid."""
         omega = call(self.sampler, "weigh", view.round, slots, view, rng)
-        try:
-            weights = np.asarray(omega)
-        except (TypeError, ValueError):  # ragged, or on another device
-            weights = np.asarray(None)
+        weights = as_array(omega)
         if weights.shape != slots.client.shape or weights.dtype.kind not in _NUMBERS:
-            fault = f"returned {_kind(omega)}; must be one number per slot, {_shape(slots.client)}"
+            fault = f"returned {described_value(omega)}; must be one number per slot ({len(slots)})"
             raise self._error(view, "weigh", fault)
         weights = weights.astype(np.float64, copy=False)
         if not np.isfinite(weights).all():
@@ -94,8 +90,6 @@ class Checked:
             self._not_finite(weights, "weigh", "ω", slots, view, blamed)
         self._sums += np.bincount(slots.run, weights, self._runs)
         self._rounds += 1
-        if self._rounds >= MIN_ROUNDS:
-            self._check_sums()
         return weights
 
     def addition(self, round: int) -> Any:
@@ -106,14 +100,24 @@ class Checked:
         """Return a copy of numbers that the sampler measured, shape (runs,), if valid."""
         numbers = np.array(value)
         if numbers.shape != (self._runs,) or numbers.dtype.kind not in f"b{_NUMBERS}":
-            fault = f"{name} is {_kind(value)}; must be one number per run, shape ({self._runs},)"
+            fault = f"{name} is {described_value(value)}; must be one number per run ({self._runs})"
             raise self._error(view, "", fault)
         return numbers
 
     def check_last_sums(self) -> None:
-        """Check the sums of the weights after the last round."""
-        if self._rounds:
-            self._check_sums()
+        """Warn after the last round if the mean of Σω is far from 1."""
+        sums = self._sums[self.live]
+        if not self._warns or not self._rounds or not len(sums):
+            return
+        mean = float(sums.mean()) / self._rounds
+        is_low_valid = self.sampler.shrinks or self._rounds < MIN_ROUNDS
+        low = 0.0 if is_low_valid else WEIGHT_SUM_RANGE[0] * (1 - 1e-9)
+        if mean < low or mean > WEIGHT_SUM_RANGE[1]:
+            warnings.warn(
+                f"sampler {self.sampler.named}: over {self._rounds} rounds the mean of Σω is "
+                f"{mean:.4g}; {WEIGHT_SUM_HINT}",
+                stacklevel=2,
+            )
 
     def _blamed(
         self, view: View, theta: Any, slots: Slots | None = None, updates: Any = None
@@ -153,99 +157,34 @@ class Checked:
                 view,
                 method,
                 f"returned {name} = {values[at[0]]} for client {client} of run {run}, "
-                f"{_shape(values)}, {len(at)} of them infinite or NaN; must be finite",
+                f"and {len(at) - 1} more that are infinite or NaN; must be finite",
             )
-
-    def _check_sums(self) -> None:
-        """Warn, once, if the mean of Σω is far from 1, or if a run has no weights."""
-        sums = self._sums[self.live] / self._rounds
-        if not self._warns or not len(sums):
-            return
-        mean = float(sums.mean())
-        # In a few rounds, an unbiased sampler may select nobody by chance.
-        is_low_valid = self.sampler.shrinks or self._rounds < MIN_ROUNDS_AT_END
-        low = 0.0 if is_low_valid else WEIGHT_SUM_RANGE[0] * (1 - 1e-9)
-        text = f"sampler {self.sampler.named}: over {self._rounds} rounds"
-        if mean < low or mean > WEIGHT_SUM_RANGE[1]:
-            text += f" the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}"
-        elif not sums.all() and self._rounds >= MIN_ROUNDS_AT_END:
-            empty = np.flatnonzero(self.live & (self._sums == 0))
-            text += f" run {empty[0]} of {self._runs} has no weights; select clients for every run"
-        else:
-            return
-        self._warns = False
-        warnings.warn(text, stacklevel=2)
 
 
 def _slots_fault(slots: Any, view: View) -> str:
-    """Explain what is wrong with slots, and what is valid; empty if at most a step is not finite.
-
-    It runs in every round, so wrong values are looked for only if there are any.
-    """
+    """Explain what is wrong with slots; empty if at most a scale is not finite."""
     if not isinstance(slots, Slots):
-        return f"returned {_kind(slots)}; must be Slots, such as Slots.stack(clients)"
-    size = slots.client.shape
-    for name, kinds, allowed in (
-        ("client", "iu", "integers, one per slot; Slots.of takes membership"),
-        ("run", "iu", "integers, one per slot"),
-        ("times", "iu", "integers, one per slot"),
-        ("scale", _NUMBERS, "numbers, one per slot"),
+        return f"returned {described_value(slots)}; must be Slots, such as Slots.stack(clients)"
+    size, clients, runs = slots.client.shape, len(view.p), view.runs
+    for name, kinds, above, most, allowed in (
+        ("client", "iu", -1, clients - 1, f"integers in 0…{clients - 1}"),
+        ("run", "iu", -1, runs - 1, f"ascending integers in 0…{runs - 1}"),
+        ("times", "iu", 0, np.inf, "integers above 0"),
+        ("scale", _NUMBERS, 0, np.inf, "numbers above 0"),
     ):
         values = getattr(slots, name)
-        if len(size) != 1 or values.shape != size or values.dtype.kind not in kinds:
-            return (
-                f"returned slots.{name} of {values.dtype} and {_shape(values)} for {_shape(size)} "
-                f"of slots.client; must be {allowed}"
-            )
-    if not len(slots):
-        return ""
-    client, run = slots.client, slots.run
-    if (descends := run[1:] < run[:-1]).any():
-        before, after = run[descends.argmax() :][:2]
-        return (
-            f"returned slots.run with {after} after {before}, {_shape(run)}; "
-            "must ascend: all slots of run 0, then those of run 1, …"
-        )
-    for name, least, most, limit in (
-        ("client", client.min(), client.max(), len(view.p)),
-        ("run", run[0], run[-1], view.runs),
-    ):
-        if least < 0 or most >= limit:
-            outside = least if least < 0 else most
-            return (
-                f"returned {name} {outside} in slots.{name}, {_shape(run)}; "
-                f"must be in 0…{limit - 1}"
-            )
-    for name, values, allowed in (
-        ("times", slots.times, "at least 1"),
-        ("scale", slots.scale, "more than 0"),
-    ):
-        if (is_low := values <= 0).any():  # False for NaN, which is reported separately
-            low = values[is_low][0]
-            return f"returned {low} in slots.{name}, {_shape(values)}; must be {allowed}"
-    if len(view.offered) < len(view.p):
-        unavailable = np.ones(len(view.p), np.bool_)
+        is_valid = len(size) == 1 and values.shape == size and values.dtype.kind in kinds
+        # Comparisons with NaN are false; it is reported separately.
+        is_valid = is_valid and not ((values <= above) | (values > most)).any()
+        if not is_valid or (name == "run" and (values[1:] < values[:-1]).any()):
+            kind = described_value(values)
+            return f"returned slots.{name}, {kind}; must be {allowed}, one per slot"
+    if len(view.offered) < clients:
+        unavailable = np.ones(clients, np.bool_)
         unavailable[view.offered] = False
-        if len(clients := client[unavailable[client]]):
+        if len(chosen := slots.client[unavailable[slots.client]]):
             return (
-                f"returned client {clients[0]}, which is not available, in slots.client, "
-                f"{_shape(client)}; must be in view.offered, "
-                f"{len(view.offered)} of {len(view.p)} clients"
+                f"returned client {chosen[0]}, which is not available; must be in view.offered, "
+                f"{len(view.offered)} of {clients} clients"
             )
     return ""
-
-
-def _shape(values: Any) -> str:
-    return f"shape {values if isinstance(values, tuple) else np.shape(values)}"
-
-
-def _kind(value: Any) -> str:
-    """Name a value by its type, with its shape if it is an array."""
-    if value is None:
-        return "None"
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} and {_shape(value)}"
-    kind = type(value).__name__
-    if isinstance(value, int | float | np.number):
-        return f"the single number {value}"
-    return f"a {kind} of length {len(value)}" if hasattr(value, "__len__") else f"a {kind}"

@@ -242,9 +242,9 @@ class StackedRuns:
         return clients, None if weights is None else self._valid_weights(weights, clients, "select")
 
     def _valid_clients(self, result: Any, n: int, method: str) -> Ints:
-        clients = _array(result)
+        clients = as_array(result)
         if clients.ndim != 1 or (clients.size and clients.dtype.kind not in "iu"):
-            raise self._fault(f"{method} returned {_described(result)}; {_CLIENTS_HINT}")
+            raise self._fault(f"{method} returned {described_value(result)}; {_CLIENTS_HINT}")
         clients = clients.astype(np.int64)  # a copy: the sampler may change its array
         if len(invalid := clients[(clients < 0) | (clients >= n)]):
             raise self._fault(f"{method} returned client {invalid[0]}; must be in 0…{n - 1}")
@@ -262,11 +262,11 @@ class StackedRuns:
         return self._valid_weights(weights, clients, "weigh")
 
     def _valid_weights(self, weights: Any, clients: Ints, method: str) -> Array:
-        array = _array(weights)
+        array = as_array(weights)
         if array.shape != clients.shape or (array.size and array.dtype.kind not in "iuf"):
             raise self._fault(
-                f"{method} returned {_described(weights)} as weights; must be one number for each "
-                f"of the {len(clients)} clients"
+                f"{method} returned {described_value(weights)} as weights; must be one number for "
+                f"each of the {len(clients)} clients"
             )
         return array.astype(np.float64)
 
@@ -304,7 +304,7 @@ def _is_finite(view: RunView) -> bool:
     return True
 
 
-def _array(value: Any) -> NDArray[Any]:
+def as_array(value: Any) -> NDArray[Any]:
     """Convert a value to an array; an array of dimension zero if this is impossible."""
     try:
         return np.asarray(None if np.ma.is_masked(value) else value)
@@ -312,8 +312,9 @@ def _array(value: Any) -> NDArray[Any]:
         return np.asarray(None)
 
 
-def _described(value: Any) -> str:
+def described_value(value: Any) -> str:
+    """Describe a wrong value by its type, dtype and shape."""
     if value is None:
         return "None"
-    array = _array(value)
+    array = as_array(value)
     return f"a {type(value).__name__} of {array.dtype} and shape {array.shape}"

@@ -205,42 +205,8 @@ def distinct(n: int, u: Array) -> Ints:
     return units[:, : u.shape[1]].copy()
 
 
-def candidate_set(n: int, size: int | None, rng: np.random.Generator) -> Ints:
-    """Draw `size` of n units without replacement, all sets equally likely; all units if None.
-
-    Returns shape (min(size, n): ascending.
-    """
-    if size is None or size >= n:
-        return np.arange(n)
-    return np.sort(rng.choice(n, size, replace=False, shuffle=False))
-
-
 def normalised_importances(slots: Slots, view: View) -> Array:
     """Return p_i divided by the sum over the slots of its run, so that a run's weights sum to 1."""
     p = view.p[slots.client]
     total = np.bincount(slots.run, p, view.runs)[slots.run]
     return np.divide(p, total, out=np.zeros(len(slots)), where=total > 0)
-
-
-# The smallest of many keys, without sorting the others.
-
-
-def smallest(keys: Array, count: int) -> Ints:
-    """Return the positions of the `count` smallest keys, ascending; ties go to the first position.
-
-    Equal to ``np.argsort(keys, kind="stable")[:count]``, in n steps instead of n log n.
-    """
-    positions = np.flatnonzero(are_smallest(keys, count))
-    return positions[np.argsort(keys[positions], kind="stable")]
-
-
-def are_smallest(keys: Array, count: int) -> Bools:
-    """Return a mask of the `count` smallest keys, shape (n,); ties as in :func:`smallest`."""
-    if count <= 0 or count >= len(keys):
-        return np.full(len(keys), count > 0)
-    largest = np.partition(keys, count - 1)[count - 1]
-    unknown = np.isnan(keys)  # sorts after all numbers
-    smaller, equal = (~unknown, unknown) if np.isnan(largest) else (keys < largest, keys == largest)
-    first_ties = np.flatnonzero(equal)[: count - np.count_nonzero(smaller)]
-    smaller[first_ties] = True
-    return smaller

@@ -1,4 +1,6 @@
-"""Search spaces of the benchmark's tuning, and the random settings that ``paper.yaml`` lists.
+"""Draw the random settings of the cross matrix's trials, which its ``paper.yaml`` lists.
+
+    python benchmarks/draw_trials.py
 
 Every sampler gets the same nine trials on each dataset: its defaults at four learning rates, and
 settings drawn at random at five pairs of local learning rate and server step, which are the same
@@ -6,6 +8,7 @@ for all samplers.  There are three draws, a Latin hypercube; the datasets use th
 sampler without settings, the last five trials vary only the two steps.
 """
 
+import json
 from typing import Any
 
 from fedsampling.base.streams import stream
@@ -85,3 +88,7 @@ def points(name: str, space: Space | tuple[str, ...]) -> list[Any]:
     if spread == "integer":
         return [int(low + share * (high - low + 1)) for share in place]
     return [float(f"{value:.2g}") for value in low + place * (high - low)]
+
+
+if __name__ == "__main__":
+    print(json.dumps(draws(), indent=2))
