@@ -148,7 +148,8 @@ def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[
     """Return a function from inputs [1, B, ...] to all models' outputs [runs, B, ..., classes]."""
     network, runs = learner.network, len(theta)
     if network.layers and not dropout:
-        w = network.parts(theta)
+        # Contiguous, so that the runs' weights form one matrix in every block.
+        w = {name: part.contiguous() for name, part in network.parts(theta).items()}
         return lambda x: dense_outputs(network.layers, w, x.expand(runs, *x.shape[1:]))
 
     if network.module is not None:
