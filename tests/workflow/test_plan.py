@@ -45,7 +45,7 @@ def test_a_saved_plan_has_the_settings_of_each_world(tmp_path):
     planned = workflow.plan({**settings, "data": "official"}, PAPERS)
     path = tmp_path / "plan.json"
     workflow.write_plan(path, "key", planned, {})
-    saved, _ = workflow.read_plan(path, "key", planned.config, None)
+    saved, _ = workflow.read_plan(path, "key", planned.config)
     runs = [run for job in saved.jobs.values() for run in job.runs]
     assert {run.settings["problem_seed"] == run.seed for run in runs} == {True}
     assert {run.hash == replace(run, hash="").hash for run in runs} == {True}
