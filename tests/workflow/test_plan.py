@@ -51,6 +51,13 @@ def test_a_saved_plan_has_the_settings_of_each_world(tmp_path):
     assert {run.hash == replace(run, hash="").hash for run in runs} == {True}
 
 
+def test_every_file_that_the_report_reads_is_a_target():
+    inputs = set(plan().report_inputs(RIZK))
+    figure, table = (f"artefacts/{RIZK}/{name}" for name in ("figure1", "table1"))
+    drawn = {f"{figure}/figure1.svg", f"{figure}/figure1.png", f"{table}/table1.html"}
+    assert drawn | {f"{figure}/artefact.json"} <= inputs <= set(plan().targets())
+
+
 def test_the_report_is_made_by_default_unless_the_experiments_have_no_artefact():
     experiment = "fraboni2021clustered/allocation_mnist"
     without = plan(papers=None, experiments=[experiment], scale="paper", data="official")
