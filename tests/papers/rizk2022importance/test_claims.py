@@ -68,10 +68,8 @@ def steady(standard=8.0, tracked=2.0, **how):
 @pytest.mark.parametrize(
     ("decibel", "spread", "verdict"),
     [
-        (23.1, 0.01, "reproduced"),
         (22.2, 0.01, "reproduced"),
         (24.3, 0.01, "partly reproduced"),
-        (21.9, 0.01, "partly reproduced"),
         (23.9, 0.3, "partly reproduced"),  # the interval crosses the margin
         (-2.0, 0.01, "contradicted"),
     ],
@@ -120,10 +118,8 @@ def distances(course, agents, data, **how):
 @pytest.mark.parametrize(
     ("agents", "data", "verdict"),
     [
-        (1.22e-2, 1.54e-2, "reproduced"),
         (1.40e-2, 1.40e-2, "reproduced"),
         (1.22e-2, 2.20e-2, "partly reproduced"),
-        (4.00e-2, 4.00e-2, "partly reproduced"),
         (1.22e-2, 8.00e-2, "contradicted"),
         (8.00e-2, 1.54e-2, "contradicted"),
     ],
@@ -145,24 +141,10 @@ def test_c2_is_judged_in_other_populations_too():
     assert [reading.verdict for reading in finding.readings] == ["reproduced", "contradicted"]
 
 
-@pytest.mark.parametrize(
-    ("metric", "fall", "spread", "verdict"),
-    [
-        ("data_distance", 0.0, 0.01, "reproduced"),
-        ("data_distance", 0.3, 0.01, "inconclusive"),  # still falls
-        ("data_distance", 0.02, 0.01, "reproduced"),  # by less than a quarter of the margin
-        ("agent_distance", 0.3, 0.01, "inconclusive"),
-    ],
-)
-def test_c2_is_open_where_a_distance_still_falls(metric, fall, spread, verdict):
-    ends = {"agent_distance": 1.22e-2, "data_distance": 1.54e-2}
-    curves = {
-        ("isfedavg-tracked", name): end * (1 + (name == metric) * fall * (ROUNDS - AT) / ROUNDS * 3)
-        for name, end in ends.items()
-    }
-    finding = judge("c2", longer=summary(curves, shared=0.01, spread=spread))
-    assert finding.verdict == verdict
-    assert (metric.partition("_")[0] in finding.reason) == (verdict == "inconclusive")
+def test_c2_is_open_where_a_distance_still_falls():
+    finding = judge("c2", longer=distances(AT / ROUNDS, 1.22e-2, 1.54e-2))
+    assert finding.verdict == "inconclusive"
+    assert re.search("agent .*; data ", finding.reason)
 
 
 @pytest.mark.parametrize("claim", ["c1", "c4"])
@@ -226,11 +208,9 @@ def test_c3_is_judged_over_every_population_once():
 @pytest.mark.parametrize(
     ("decibel", "how", "verdict"),
     [
-        (0.0, {}, "reproduced"),
         (0.9, {}, "reproduced"),
         (-0.9, {}, "reproduced"),
         (1.1, {}, "contradicted"),
-        (-3.0, {}, "contradicted"),
         (0.9, {"spread": 0.3}, "inconclusive"),
         (0.0, {"seeds": 2}, "inconclusive"),  # two runs are no evidence
     ],
@@ -260,9 +240,7 @@ def test_the_margin_is_the_specifications():
 @pytest.mark.parametrize(
     ("fedavg", "tracked", "verdict"),
     [
-        (22.45, 18.46, "reproduced"),
         (22.0, 19.0, "reproduced"),
-        (22.45, 20.0, "partly reproduced"),
         (9.6, 9.1, "partly reproduced"),
         (9.1, 9.6, "contradicted"),
     ],
