@@ -76,14 +76,13 @@ def test_c1_needs_the_share_and_always(md, ours, verdict):
     assert "closed form 62.8 %" in finding.ours
 
 
-@pytest.mark.parametrize(("always", "verdict"), [(10, "inconclusive"), (9, "partly reproduced")])
-def test_c1_is_open_where_the_interval_of_the_share_is_wide(always, verdict):
-    summary = counted("clients", md=USUAL, algorithm1=[10] * 49 + [always], algorithm2=[10])
+def test_c1_is_open_where_the_interval_of_the_share_is_wide():
+    summary = counted("clients", md=USUAL, algorithm1=[10], algorithm2=[10])
     rows, md = summary.rows, summary.rows["sampler"] == "md"
     value = rows["value"].mask(md & (rows["seed"] % 2 == 0), 10)
     value = value.mask(md & (rows["seed"] % 4 == 1), 9)
     wide = replace(summary, rows=rows.assign(value=value))
-    assert judge("c1", mnist=wide).verdict == verdict
+    assert judge("c1", mnist=wide).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,6 @@ def by_alpha(*levels, spread=0.01):
 @pytest.mark.parametrize(
     ("levels", "spread", "verdict"),
     [
-        ((ORDERED, ORDERED, EQUAL, EQUAL), 0.01, "reproduced"),
         ((ORDERED, ORDERED, EQUAL, WORSE), 0.01, "reproduced"),
         ((ORDERED, ORDERED, ORDERED, {**ORDERED, "algorithm2": 0.5}), 0.01, "partly reproduced"),
         ((ORDERED,), 0.01, "partly reproduced"),
@@ -209,7 +207,6 @@ BOUNDS = ("rows_off", "columns_off", "variance_above_md", "inclusion_below_md", 
 @pytest.mark.parametrize(
     ("metric", "value", "verdict"),
     [
-        ("rows_off", 0, "reproduced"),
         ("variance_above_md", 1e-15, "reproduced"),
         ("draws_above_bound", -1, "reproduced"),
         ("rows_off", 1, "contradicted"),
