@@ -167,21 +167,6 @@ def test_runs_that_end_at_a_lower_accuracy_are_compared_there():
     assert artefact.notes[1] == "Targets of our runs, which are smaller: 0.500 times the paper's."
 
 
-def test_each_row_of_images_is_judged_with_each_reading_of_delayhetsampling():
-    variants = {"sampling-start": 99, "sampling-start-100": 4}
-    runs = made(
-        rotated_mnist={"synthetic": SEVEN_IN_TURN}, rotated_mnist_sampling={"synthetic": variants}
-    )
-    rows = by_reading.image_readings(runs, PAPER).data
-    alone, everywhere = "Assumption 3 alone", "B_p < 1 everywhere"
-    assert rows["bound"].tolist() == [alone, everywhere, alone]
-    assert rows["iterations"].tolist() == ["1,000", "1,000", "100"]
-    assert rows["seconds"].tolist() == pytest.approx([np.nan, 60, 40], nan_ok=True)
-    assert rows["reached"].tolist() == [0, 3, 3]
-    assert rows["least_single"].tolist() == pytest.approx([0.5] * 3, abs=0.02)
-    assert rows["claim"].unique().tolist() == ["c3"]
-
-
 def test_faster_links_matter_more_for_larger_models():
     both = {case: {"submodular": 5} for case in ("speed-1", "speed-10")}
     runs = made(links=both, links_model=both, dirichlet_mnist={"nycmesh": {"submodular": 5}})
@@ -350,14 +335,6 @@ def test_a_sweep_does_not_compare_runs_of_different_sizes():
     result["rotation"].provenance["scale"] = "reduced"
     assert judged("c21", **result).verdict == "inconclusive"
     assert tables.table3a(result, PAPER).table["Submodular"].tolist()[1] == "– (845)"
-
-
-def test_the_small_tables_stand_beside_the_papers():
-    table = tables.table3a(sweep(((5, 4), (6, 4), (99, 7))), PAPER).table
-    assert table["Submodular"].tolist() == ["50.0 ± 0 (619)", "60.0 ± 0 (845)", "N/A (1,391)"]
-    cifar = summary("dirichlet_cifar10", {"sampling": 5}, "synthetic")
-    last = tables.table3c({"dirichlet_cifar10": cifar}, PAPER).table.iloc[2]
-    assert last[["Sampling", "Submodular"]].tolist() == ["50.0 ± 0 (3,246)", "– (3,373)"]
 
 
 def test_seeds_are_averaged_at_equal_times():
