@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from papers.fraboni2022general.runs import departures, deviations
+from papers.fraboni2022general.runs import deviations
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
@@ -164,15 +164,6 @@ def test_populations_with_another_network_do_not_decide():
     assert any("n = 80" in note for note in figures_training.figure1(reduced, PAPER).notes)
 
 
-def test_a_figure_says_how_far_its_runs_are_from_the_papers_size():
-    full = training_runs(names=HALF, seeds=range(30))
-    assert departures({name: full[name] for name in HALF}, PAPER) == ()
-    reduced = training_runs("reduced", names=HALF)
-    reduced[HALF[0]].settings["seeds"] = list(range(20))
-    (output,) = departures({name: reduced[name] for name in HALF}, PAPER)
-    assert "seeds 5 to 20 (paper 30), rounds 100 (paper 600), K 10 (paper 50)" in output
-
-
 def test_c5_compares_with_the_other_choices(summaries):
     spread = deviations(summaries["clients"])
     ours = spread[(spread["seed"] == 2240) & (spread["n"] == 10)]["sd"].item()
@@ -189,11 +180,3 @@ def test_choices_are_compared_on_common_rounds_and_seeds(summaries):
     other_choices = table[(table["case"] == "equal") & ~table["own"]]
     np.testing.assert_allclose(other_choices["gap"], 0.3 * 10 / 80, atol=0.005)
     np.testing.assert_allclose(table[table["own"] & (table["case"] == "equal")]["gap"], 0.3, 0.02)
-
-
-def test_learning_rate_is_that_of_the_least_last_loss(summaries):
-    table = figures_settings.final_losses(summaries["learning_rate"])
-    assert list(table["step"]) == [0.1, 0.5, 1, 1.5, 2, 2.5]
-    assert table["step"][table["loss"].idxmin()] == 1.5
-    notes = figures_settings.learning_rate(summaries, PAPER).notes
-    assert "η_l = 1.5" in notes[0]
