@@ -8,12 +8,10 @@ import pandas as pd
 import pytest
 from papers.chen2022optimal.runs import course, mean_course
 
-from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import draw_function, load_paper
-from fedsampling.experiments.simulations.simulation import tidy
 from papers.chen2022optimal import claims, figures_training
 
-from ..shared import PAPERS, changed, judge
+from ..shared import PAPERS, changed, judge, made_up
 
 PAPER = load_paper("chen2022optimal", PAPERS)
 MODEL = 32 * 1_663_370  # bits of an update
@@ -48,7 +46,7 @@ def run(sampler, seed, speed, period=5):
             **{f"alpha_{j}": (rounds, alpha * (1.5 if j == 0 else 1)) for j in range(3)},
             **{f"expected_reports_{j}": (rounds, reports - 0.4 * (j == 0)) for j in range(3)},
         }
-    return tidy(columns).assign(sampler=sampler, seed=seed)
+    return columns
 
 
 def summary(sets=(1,), speed=SPEED):
@@ -56,16 +54,16 @@ def summary(sets=(1,), speed=SPEED):
     cases = (
         {f"dataset{k}": {"dataset": {"set": k}} for k in sets} if len(sets) > 1 else {"base": {}}
     )
-    rows = pd.concat(
-        run(sampler, seed, speed[sampler]).assign(case=case)
+    runs = [
+        (case, sampler, seed, run(sampler, seed, speed[sampler]))
         for case, sampler, seed in product(cases, SCHEMES, SEEDS)
-    )
+    ]
     settings = {
         "settings": {"rounds": ROUNDS, "dataset": {"set": sets[0]}},
         "samplers": dict.fromkeys(SCHEMES, SAMPLER),
         "cases": cases,
     }
-    return Summary(rows.reset_index(drop=True), settings, {})
+    return made_up(runs, settings)
 
 
 @pytest.fixture(scope="module")
@@ -122,13 +120,13 @@ def test_shakespeare_of_which_no_runs_are_published_is_drawn(summaries):
 @pytest.fixture(scope="module")
 def tuned():
     """Accuracy of steps that learn late, early and both."""
-    rows, cases = [], {}
+    runs, cases = [], {}
     for case, step, accuracy in (("a", 0.5, 0.1), ("b", 0.25, 0.9), ("c", 0.125, 0.8)):
         cases[case] = {"work": {"step": step}}
         curve = {"accuracy": (np.array([0, ROUNDS]), np.array([1 - accuracy, accuracy]))}
-        rows += [tidy(curve).assign(case=case, sampler="optimal", seed=k) for k in (100, 101)]
-    settings = {"settings": {"rounds": ROUNDS, "dataset": {"set": 1}}, "cases": cases}
-    return Summary(pd.concat(rows, ignore_index=True), settings, {})
+        runs += [(case, "optimal", seed, curve) for seed in (100, 101)]
+    settings = {"rounds": ROUNDS, "dataset": {"set": 1}}
+    return made_up(runs, {"settings": settings, "cases": cases})
 
 
 def test_the_step_is_chosen_by_late_rounds(tuned):

@@ -8,10 +8,9 @@ import pytest
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
-from fedsampling.experiments.simulations.simulation import tidy
 from papers.crossmatrix import costs, figures_bench
 
-from ..shared import PAPERS
+from ..shared import PAPERS, made_up
 
 PAPER = load_paper("crossmatrix", PAPERS)
 # Local learning rate, in units of the middle one, and server step of each trial.
@@ -59,7 +58,7 @@ def run(case, sampler, seed, scores):
     columns = {"accuracy": (at, scores)}
     for metric, cost in (("model_bits", 90.0), ("norm_bits", 10.0), ("seconds", 2.0)):
         columns[metric] = (at[1:], np.full(ROUNDS, cost))
-    return tidy(columns).assign(case=case, sampler=sampler, seed=seed)
+    return case, sampler, seed, columns
 
 
 def rising(slope, end=1.0):
@@ -70,7 +69,7 @@ def summary(*runs, **settings):
     cases = {name: {"work": {"step": step}} for name, step in (("small", 0.1), ("default", 0.3))}
     common = {"title": "A set", "settings": {}, "cases": cases}
     common["samplers"] = {"md": {"name": "md", "m": 2}}
-    return Summary(pd.concat(runs, ignore_index=True), common | settings, {})
+    return made_up(runs, common | settings)
 
 
 @pytest.fixture

@@ -7,14 +7,11 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
-from fedsampling.experiments.simulations.simulation import tidy
 
-from ..shared import PAPERS, changed
+from ..shared import PAPERS, changed, made_up
 from ..shared import judge as judge_by
 
 PAPER = load_paper("fraboni2021clustered", PAPERS)
@@ -34,14 +31,13 @@ def runs(levels, spread=0.01, **settings):
     """Give each its level, times noise that seeds share and noise of its own."""
     rng = np.random.default_rng(0)
     common = 1 + 0.1 * rng.normal(size=SEEDS)
-    parts = []
+    tables = []
     for ((case, sampler, metric), level), seed in product(levels.items(), range(SEEDS)):
         noise = 1 + spread * rng.normal() if metric in ("loss", "accuracy") else 1
         shared = common[seed] if metric == "loss" else 1
-        table = tidy({metric: (AT, np.broadcast_to(level, AT.shape) * noise * shared)})
-        parts.append(table.assign(case=case, sampler=sampler, seed=seed))
-    settings = {"settings": {}, "cases": {"base": {}}, **settings}
-    return Summary(pd.concat(parts, ignore_index=True), settings, {})
+        curve = np.broadcast_to(level, AT.shape) * noise * shared
+        tables.append((case, sampler, seed, {metric: (AT, curve)}))
+    return made_up(tables, {"settings": {}, "cases": {"base": {}}, **settings})
 
 
 def losses(case="base", **levels):

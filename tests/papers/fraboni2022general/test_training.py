@@ -3,18 +3,15 @@
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from papers.fraboni2022general.runs import deviations
 
-from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
 from fedsampling.experiments.resolving import resolve_experiments
-from fedsampling.experiments.simulations.simulation import tidy
 from papers.fraboni2022general import claims, figures_settings, figures_training
 
-from ..shared import PAPERS, judge
+from ..shared import PAPERS, judge, made_up
 
 KEY = "fraboni2022general"
 PAPER = load_paper(KEY, PAPERS)
@@ -48,7 +45,7 @@ def training_runs(
     for name in names:
         experiment = RESOLVED[scale][name]
         clients = int(name.removeprefix("shakespeare_")) if "shakespeare" in name else 80
-        parts = []
+        runs = []
         at = np.linspace(0, experiment.settings["rounds"], 6).astype(int)
         for case, sampler, seed in product(experiment.cases, experiment.samplers, seeds):
             scheme = sampler.partition("-")[0]
@@ -62,10 +59,10 @@ def training_runs(
             diverged = -1.0
             if (name, case, sampler) in lost and seed == 0:
                 loss[at > at[3]], diverged = np.nan, float(at[3])
-            run = tidy({"loss": (at, loss), "diverged_at": ([-1], [diverged])})
-            parts.append(run.assign(case=case, sampler=sampler, seed=seed))
+            columns = {"loss": (at, loss), "diverged_at": ([-1], [diverged])}
+            runs.append((case, sampler, seed, columns))
         settings = experiment.model_dump(mode="json") | {"seeds": list(seeds)}
-        values[name] = Summary(pd.concat(parts, ignore_index=True), settings, {})
+        values[name] = made_up(runs, settings)
     return values
 
 
@@ -75,11 +72,8 @@ SIZES = {  # of 80 clients: choices 2240 and 0 to 39
 
 
 def clients(sizes):
-    rows = pd.concat(
-        tidy({"samples": (np.arange(80), n)}).assign(case="base", sampler="none", seed=seed)
-        for seed, n in sizes.items()
-    )
-    return Summary(rows.reset_index(drop=True), {"seeds": [*sizes]}, {})
+    runs = [("base", "none", seed, {"samples": (np.arange(80), n)}) for seed, n in sizes.items()]
+    return made_up(runs, {"seeds": [*sizes]})
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,9 @@ from scipy import stats
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
-from fedsampling.experiments.simulations.simulation import tidy
 from papers.rizk2022importance import claims
 
-from ..shared import PAPERS
+from ..shared import PAPERS, made_up
 
 PAPER = load_paper("rizk2022importance", PAPERS)
 ROUNDS, SEEDS = 100, 20
@@ -32,14 +31,13 @@ def summary(curves, seeds=SEEDS, spread=0.01, shared=0.3, case="base"):
     """Give every seed each curve, times noise that all curves share, times noise of its own."""
     rng = np.random.default_rng(0)
     common = np.exp(shared * rng.normal(size=seeds))
-    parts = []
+    runs = []
     for (sampler, metric), curve in curves.items():
         factors = np.exp(spread * rng.normal(size=seeds)) * common / common.mean()
         for seed, factor in enumerate(factors):
-            table = tidy({metric: (AT, np.broadcast_to(curve, AT.shape) * factor)})
-            parts.append(table.assign(case=case, sampler=sampler, seed=seed))
-    settings = {"settings": {"rounds": ROUNDS}, "cases": {case: {}}}
-    return Summary(pd.concat(parts, ignore_index=True), settings, {})
+            columns = {metric: (AT, np.broadcast_to(curve, AT.shape) * factor)}
+            runs.append((case, sampler, seed, columns))
+    return made_up(runs, {"settings": {"rounds": ROUNDS}, "cases": {case: {}}})
 
 
 def falling(level, rate=0.1):
@@ -267,9 +265,8 @@ def deviations(z):
     """Estimates of two schemes that deviate by so many standard errors, by coordinate."""
     metrics = {"exact": 0 * z, "mean": 0.5 * z, "se": np.full(len(z), 0.5)}
     metrics |= {"noise": np.ones(1), "noise_se": np.ones(1)}
-    table = tidy({name: (np.zeros(len(values)), values) for name, values in metrics.items()})
-    rows = [table.assign(case="start", sampler=s, seed=0) for s in ("fedavg", "isfedavg-optimal")]
-    return Summary(pd.concat(rows, ignore_index=True), {}, {})
+    columns = {name: (np.zeros(len(values)), values) for name, values in metrics.items()}
+    return made_up([("start", name, 0, columns) for name in ("fedavg", "isfedavg-optimal")], {})
 
 
 @pytest.mark.parametrize("n", [1, 100])
