@@ -1,6 +1,6 @@
 """The cross matrix's benchmark: trials, costs in each world, and families of datasets."""
 
-from importlib.util import module_from_spec, spec_from_file_location
+from runpy import run_path
 
 import numpy as np
 import pandas as pd
@@ -28,11 +28,8 @@ TRIALS = {
 
 
 def test_the_paper_lists_the_trials_that_the_benchmark_draws():
-    path = PAPERS.parent / "benchmarks" / "draw_trials.py"
-    spec = spec_from_file_location("draw_trials", path)
-    trials = module_from_spec(spec)
-    spec.loader.exec_module(trials)
-    draws = trials.draws()
+    trials = run_path(PAPERS.parent / "benchmarks" / "draw_trials.py")
+    draws = trials["draws"]()
     for experiment, settings in PAPER.experiments.items():
         if not experiment.startswith("bench_") or experiment.endswith(("_100", "_1000")):
             continue
@@ -46,7 +43,7 @@ def test_the_paper_lists_the_trials_that_the_benchmark_draws():
         drawn, *repeated = [cases[name]["samplers"] for name in TRIALS if name.startswith("own")]
         assert drawn in draws
         assert repeated == [drawn] * len(repeated)
-    assert {name for draw in draws for name in draw} == set(trials.SPACES)
+    assert {name for draw in draws for name in draw} == set(trials["SPACES"])
 
 
 ROUNDS = 12

@@ -50,8 +50,6 @@ def training_runs(
         for case, sampler, seed in product(experiment.cases, experiment.samplers, seeds):
             scheme = sampler.partition("-")[0]
             shift = (equal if "equal" in case else samples).get(scheme, 0.0)
-            if scheme == "full":
-                shift = abs(experiment.cases[case]["work"]["step"] - 1.5)
             shift *= 10 / clients if shrinks else 1
             sign = (-1.0) ** (TURN[scheme] * seed // 2 + (scheme == "uniform"))
             shared = 0.1 * np.random.default_rng([seed, clients]).standard_normal()
