@@ -1,4 +1,4 @@
-"""Choices that could change verdicts, and settings that are varied, from made-up courses."""
+"""Choices that could change verdicts, from made-up courses."""
 
 import pytest
 from papers.harshvardhan2025latency.figures_readings import alternatives

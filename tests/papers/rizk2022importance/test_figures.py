@@ -1,4 +1,4 @@
-"""Artefacts of rizk2022importance, from tiny runs of its own experiments."""
+"""Numbers of rizk2022importance's figures, from tiny runs of its own experiments."""
 
 import numpy as np
 import pytest
