@@ -159,10 +159,28 @@ def test_other_delays_are_compared_in_their_worlds_only(bench, evaluation):
     assert row["before"] == row["again"] == pytest.approx(11 / 7)
 
 
+def test_fresh_worlds_are_in_the_csv_of_a_matrix_but_not_in_its_table(evaluation, tuning):
+    bench = {"bench_letter": evaluation, "tuning_bench_letter": tuning}
+    alone = figures_bench.bench_matrix_rounds(bench, PAPER)
+    both = figures_bench.bench_matrix_rounds({**bench, "confirm_letter": evaluation}, PAPER)
+    assert alone.data["fresh"].sum() == 0
+    assert both.data["fresh"].sum() == len(alone.data) == len(both.data) / 2
+    pd.testing.assert_frame_equal(alone.table, both.table)
+
+
 def test_tuning_gains_the_rounds_that_mds_untuned_rate_needs_more(bench):
     gains = costs.gains_from_tuning(bench, ["bench_a"])
     # At the small rate MD misses the target in world 0, and needs 11 rounds instead of 7 in 1.
     assert gains["gain"].tolist() == pytest.approx([np.sqrt(24 / 11 * 11 / 7)])
+
+
+def test_ranks_of_a_single_family_or_of_a_holdout_alone_say_so(evaluation, tuning):
+    summaries = {"bench_letter": evaluation, "tuning_bench_letter": tuning}
+    scope, *sides = figures_bench.bench_ranks(summaries, PAPER).notes
+    assert scope.startswith("1 families, 1 datasets")
+    assert [note.count(": none") for note in sides] == [2, 2, 2]
+    artefact = figures_bench.bench_ranks({"tuning_bench_a": tuning}, PAPER)
+    assert artefact.notes == ("No dataset is both tuned and compared yet.",)
 
 
 def test_families_are_the_unit_of_the_mean():
