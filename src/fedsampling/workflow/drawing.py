@@ -291,7 +291,7 @@ def _judged(
         power=seeds_sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
         drawn=finding.drawn,
         readings=finding.readings,
-        caveat=finding.caveat or claim.caveat,
+        caveat=" ".join(filter(None, (finding.caveat, claim.caveat))),
         parts=finding.parts,
         topic=claim.topic,
     )
