@@ -7,15 +7,8 @@ import pytest
 import torch
 
 from fedsampling.base.errors import InputError
-from fedsampling.learning.model import (
-    CifarCnn,
-    ConvNet,
-    Gru,
-    Lstm,
-    Mlp,
-    Model,
-)
-from fedsampling.learning.models.network import aligned, operations, precise, step_bytes
+from fedsampling.learning.model import CifarCnn, Gru, Lstm, Model
+from fedsampling.learning.models.network import aligned, precise, step_bytes
 
 MNIST, CIFAR = (28, 28), (32, 32, 3)
 PUBLISHED = {  # sample, classes, number of parameters
@@ -174,34 +167,9 @@ def test_embeddings_of_torch_are_standard_normal(drawn):
     assert np.abs(values).max() > 2  # uniform of that variance would end at √3
 
 
-# Multiplications: of all layers, and of the first one, whose inputs need no gradient.
-CONVOLUTIONS = (24 * 24 * 20 * 25, 8 * 8 * 50 * 20 * 25)
-
-
-@pytest.mark.parametrize(
-    ("record", "total", "first"),
-    [
-        (Mlp(), 784 * 50 + 50 * 10, 784 * 50),
-        (ConvNet(), sum(CONVOLUTIONS) + 800 * 500 + 500 * 10, CONVOLUTIONS[0]),
-    ],
-)
-def test_operations_are_counted_as_by_hand(record, total, first):
-    result = operations(record.build(MNIST, 10), MNIST, batch=3)
-    assert (result.forward, result.step) == (3 * 2 * total, 3 * 2 * (3 * total - first))
-
-
-@pytest.mark.parametrize("steps", [4, 8])
-def test_operations_of_recurrent_layers_exclude_the_zero_states(steps):
-    network = Lstm(embedding=8, hidden=16).build((steps,), 30)
-    layers = steps * 4 * 16 * (8 + 16) + (steps - 1) * 2 * 4 * 16 * 16
-    assert operations(network, (steps,), batch=5).forward == 5 * 2 * (layers + 16 * 30)
-
-
 @pytest.mark.parametrize(
     ("model", "sample"),
     [
-        (Mlp(), (28, 28)),
-        (ConvNet(), (28, 28)),
         (CifarCnn(), (32, 32, 3)),
         (Lstm(hidden=16), (20,)),
         (Gru(embedding=32, hidden=32), (20,)),
