@@ -105,32 +105,6 @@ def test_a_library_whose_rounding_depends_on_the_stack_is_detected(unreliable, l
     assert line.startswith("fedsampling: ")
 
 
-def rounding_by_size(factor, axis):
-    """A library whose result depends on a factor's rows, if `factor` is not zero."""
-    right = products._slot_by_slot
-    return lambda *factors: right(*factors) * (1 + factor * factors[axis].shape[1])
-
-
-@pytest.mark.parametrize("wrong", [0, 1e-6])
-@pytest.mark.parametrize(
-    ("common", "rows", "inputs", "outputs"),
-    [("x", 100, 784, 50), ("x", 40, 700, 10), ("weight", 50, 784, 100), ("weight", 10, 700, 40)],
-)
-def test_slots_with_a_common_factor_agree_with_single_slots(
-    library, common, rows, inputs, outputs, wrong, monkeypatch
-):
-    axis = 1 if common == "x" else 0
-    monkeypatch.setattr(products, "_slot_by_slot", rounding_by_size(wrong, axis))
-    monkeypatch.setattr(products, "_is_exact", cache(products._is_exact.__wrapped__))
-    rng = torch.Generator().manual_seed(0)
-    x = torch.randn(1 if common == "x" else 4, rows, inputs, generator=rng).expand(4, -1, -1)
-    weight = torch.randn(4 if common == "x" else 1, outputs, inputs, generator=rng)
-    weight = weight.expand(4, -1, -1)
-    stacked = products.multiply(x, weight)
-    for slot in range(4):
-        assert torch.equal(stacked[slot], products.multiply(x[slot, None], weight[slot, None])[0])
-
-
 @pytest.mark.parametrize("outputs", [10, 50])
 @pytest.mark.parametrize("offset", [0, 3])
 def test_products_are_subtracted(library, outputs, offset):

@@ -13,8 +13,6 @@ libraries choose for a processor.  Libraries do not guarantee this, so:
 - In some forms, a batched product's rounding depends on the memory alignment of a matrix.  Only
   forms whose right factor has contiguous rows are used.  The results must be aligned as well: each
   slot's must begin at a multiple of 16 bytes, as the first one does.
-- If all slots have the same left factor, as in an evaluation, their weights are multiplied as one
-  matrix.
 - Each size in use is tested once per process; if the test fails, slots are multiplied one by one.
 """
 
@@ -47,11 +45,6 @@ def product(x: Tensor, weight: Tensor) -> Tensor:
 def multiply(x: Tensor, weight: Tensor) -> Tensor:
     """Return x Wᵀ of each slot, without automatic differentiation; shapes as in `product`."""
     if _needs_single_slots(x, x.shape[1], weight.shape[1]):
-        case = *x.shape[1:], weight.shape[1], len(x), x.dtype, torch.get_num_threads()
-        if x.stride(0) == 0 and _is_exact(_side_by_side, *case):
-            return _side_by_side(x, weight)
-        if weight.stride(0) == 0 and _is_exact(_one_below_the_other, *case):
-            return _one_below_the_other(x, weight)
         return _slot_by_slot(x, weight)
     if x.device.type != "cpu":
         return torch.bmm(x, weight.transpose(1, 2))
@@ -170,28 +163,6 @@ def _is_independent(rows: int, inputs: int, outputs: int, dtype: torch.dtype, th
 
 
 @cache
-def _is_exact(
-    joined: Callable[[Tensor, Tensor], Tensor],
-    rows: int,
-    inputs: int,
-    outputs: int,
-    slots: int,
-    dtype: torch.dtype,
-    threads: int,
-) -> bool:
-    """Test whether one product of slots with a common factor equals the slots' own products."""
-    if slots == 1:
-        return False
-    rng = torch.Generator().manual_seed(0)
-    factors = [1, slots] if joined is _side_by_side else [slots, 1]  # of x, and of the weights
-    x = torch.randn(factors[0], rows, inputs, generator=rng, dtype=dtype).expand(slots, -1, -1)
-    weight = torch.randn(factors[1], outputs, inputs, generator=rng, dtype=dtype)
-    weight = weight.expand(slots, -1, -1)
-    with torch.no_grad():
-        return torch.equal(joined(x, weight), _slot_by_slot(x, weight))
-
-
-@cache
 def _print_slow() -> None:
     print(
         "fedsampling: on this processor, rounding in batched products depends on the number of "
@@ -243,17 +214,6 @@ def _slot_by_slot(x: Tensor, weight: Tensor) -> Tensor:
     for (a, b), z_s in zip(slots, filled.unbind(), strict=True):
         torch.mm(a, b.T, out=z_s)
     return filled
-
-
-def _side_by_side(x: Tensor, weight: Tensor) -> Tensor:
-    # x Wᵀ of slots with the same x, as one product.
-    z = _slot_by_slot(x[:1], weight.flatten(0, 1)[None])[0]
-    return z.view(len(z), len(weight), -1).transpose(0, 1)
-
-
-def _one_below_the_other(x: Tensor, weight: Tensor) -> Tensor:
-    # x Wᵀ of slots with the same W, as one product.
-    return _slot_by_slot(x.flatten(0, 1)[None], weight[:1])[0].view(*x.shape[:2], -1)
 
 
 def _uses_onednn(x: Tensor) -> bool:
