@@ -5,7 +5,6 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
@@ -90,15 +89,3 @@ def test_an_unusable_file_is_one_line_and_can_be_fixed_in_the_same_process(folde
         planned_jobs(folder)
     (folder / "simulations.py").write_text(KIND)
     assert planned_jobs(folder)
-
-
-def test_a_job_loads_its_run_kind_in_a_new_process(folder):
-    (job,) = planned_jobs(folder)
-    code = (
-        "import json, sys; from pathlib import Path; "
-        "from fedsampling.experiments.specs import Job, RunSpec; "
-        "run = RunSpec(**json.load(sys.stdin)); "
-        f"print(Job('mine', 'one', 'base', 'none', 0, (run,), Path({str(folder)!r})).kind.named)"
-    )
-    identity = json.dumps(job.runs[0].identity)
-    assert run_python("-c", code, text=identity).strip() == job.kind.named

@@ -120,38 +120,11 @@ def test_products_are_subtracted(library, outputs, offset):
     assert torch.equal(single[0], result[1])
 
 
-@pytest.mark.parametrize(
-    ("maker", "flags", "faster"),
-    [
-        ("AuthenticAMD", "avx2 avx512f avx512_vnni", False),  # Zen 4: units of 256 bits
-        ("AuthenticAMD", "avx2 avx_vnni avx512f avx512_vp2intersect", True),  # Zen 5
-        ("GenuineIntel", "avx2 avx_vnni avx512f avx512_vp2intersect", False),
-    ],
-)
-def test_onednn_is_faster_if_only_it_uses_wide_vector_units(maker, flags, faster):
-    processor = f"vendor_id\t: {maker}\nflags\t\t: fpu {flags} sse2"
-    assert products.is_onednn_faster(processor) is faster
-
-
 @pytest.fixture
 def undecided(monkeypatch):
     """Decide on a library again, in this test only."""
     monkeypatch.setattr(products, "library", cache(products.library.__wrapped__))
     monkeypatch.delenv(products.VARIABLE, raising=False)
-
-
-@pytest.mark.skipif(not products._has_onednn(), reason="one library alone")
-@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="one library alone")
-@pytest.mark.parametrize(
-    ("setting", "wide", "library"),
-    [("", True, "oneDNN"), ("", False, "MKL"), ("mkl", True, "MKL"), ("oneDNN", False, "oneDNN")],
-)
-def test_the_processor_determines_the_library_unless_it_is_set(
-    undecided, monkeypatch, setting, wide, library
-):
-    monkeypatch.setattr(products, "is_onednn_faster", lambda processor: wide)
-    monkeypatch.setenv(products.VARIABLE, setting)
-    assert products.library() == library
 
 
 def test_an_unknown_library_is_an_error_of_one_line(undecided, monkeypatch):

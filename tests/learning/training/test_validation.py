@@ -101,17 +101,6 @@ def test_an_invalid_result_in_any_round_is_one_line(problem, late, method, text,
     assert line.startswith(f"sampler late, round 4: {method} returned {text}")
 
 
-def test_an_error_in_a_users_sampler_names_file_line_and_message(problem, late):
-    def wrong(slots):
-        raise SystemExit(3)
-
-    for slots_of, error in ((wrong, "wrong: Syst"), (lambda s: s.client["a"], "<lambda>: Ind")):
-        late.slots_of = staticmethod(slots_of)
-        where = r"late, round 4: test_validation\.py:\d+, in "
-        with pytest.raises(InputError, match=where + error):
-            play(problem, late)
-
-
 def test_sums_of_weights_far_from_one_give_one_warning(problem, late):
     late.omega_of = staticmethod(lambda omega: 1e6 * omega)
     with pytest.warns(UserWarning, match=r"over 6 rounds the mean of Σω is 3.333e\+05") as warned:
@@ -173,15 +162,9 @@ def test_the_library_warns_of_runs_that_diverge():
         fs.train(data, fs.scheme("md", m=4), step=0.1, **work)
 
 
-def test_an_attribute_that_clashes_is_one_line(late):
+def test_an_attribute_cannot_hide_a_method_or_a_property(late):
     setup = Setup(np.ones(7, np.int64), np.ones(7) / 7)
-    for name, line in (
-        ("m", "self.m is a setting and cannot change; use another attribute, such as self.m_now"),
-        ("select", "self.select would hide the class's select; use another attribute"),
-        ("unbiased", "self.unbiased would hide the class's unbiased; use another attribute"),
-    ):
+    for name in ("select", "unbiased"):
         late.prepare = lambda self, setup, name=name: setattr(self, name, 0)
-        with pytest.raises(InputError) as error:
+        with pytest.raises(InputError, match=f"self.{name} would hide the class's {name}; use a"):
             late(m=2).prepared(setup)
-        (text,) = error.value.lines
-        assert text.endswith(f"in <lambda>: AttributeError: {line}")
