@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from small_network import three_clients
 from torch import nn
 from torch.nn.utils import parametrizations
 
@@ -16,19 +17,6 @@ import fedsampling as fs
 WORK = {"steps": 2, "batch": 4, "step": 0.1, "rounds": 2}
 DTYPES = ["floats", "bytes", "tokens"]
 calls = []  # global state that users' code changes
-
-
-def clients(kind):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(27, 5, 5)).astype(np.float32)
-    if kind == "bytes":
-        x = rng.integers(0, 256, size=(27, 5, 5)).astype(np.uint8)
-    elif kind == "tokens":
-        x = rng.integers(0, 3, size=(27, 6))
-    y = np.arange(27) % 3
-    owner = np.repeat(np.arange(3), [6, 9, 12])
-    tests = {"x_test": x[::2].copy(), "y_test": y[::2].copy()}
-    return fs.federated(x, y, clients=owner, tokens=kind == "tokens", **tests)
 
 
 class Net(nn.Module):
@@ -51,7 +39,7 @@ class Net(nn.Module):
 
 def outcome(model, kind="floats", **options):
     """Return the history, or the line of an InputError; the data stay as they are."""
-    data = clients(kind)
+    data = three_clients(kind)
     arrays = data.x, data.y, data.x_test, data.y_test
     before = [array.copy() for array in arrays]
     try:

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+import fedsampling as fs
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.model import Mlp
 from fedsampling.learning.training.learner import NetworkLearner
@@ -32,6 +33,20 @@ def samples(client):
     data = dataset()
     rows = slice(data.start[client], data.start[client + 1])
     return torch.from_numpy(data.x[rows]).float() / 255, torch.from_numpy(data.y[rows])
+
+
+def three_clients(kind="floats"):
+    """Clients with 6, 9 and 12 samples of three classes: images, as floats or bytes, or tokens."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(27, 5, 5)).astype(np.float32)
+    if kind == "bytes":
+        x = rng.integers(0, 256, size=(27, 5, 5)).astype(np.uint8)
+    elif kind == "tokens":
+        x = rng.integers(0, 3, size=(27, 6))
+    y = np.arange(27) % 3
+    owner = np.repeat(np.arange(3), [6, 9, 12])
+    tests = {"x_test": x[::2].copy(), "y_test": y[::2].copy()}
+    return fs.federated(x, y, clients=owner, tokens=kind == "tokens", **tests)
 
 
 def without_tests(x, y, sizes, p=None):
