@@ -31,19 +31,16 @@ class Doubling(Simulation, name="doubling"):
 @pytest.fixture
 def folder(tmp_path, forget_own_files):
     """A paper of one experiment, whose run kind stands beside it."""
-    write(tmp_path / "mine", "doubling")
-    (tmp_path / "mine" / "simulations.py").write_text(KIND)
-    (tmp_path / "mine" / "shared.py").write_text("FACTOR = 2\n")
-    return tmp_path / "mine"
-
-
-def write(folder, kind):
+    folder = tmp_path / "mine"
     texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
     samplers = {"none": {"name": "none"}}
-    experiment = {"kind": kind, "title": "", "size": 3, "samplers": samplers, "seeds": 1}
-    content = {"key": folder.name, "year": 2020, **texts, "experiments": {"one": experiment}}
+    experiment = {"kind": "doubling", "title": "", "size": 3, "samplers": samplers, "seeds": 1}
+    content = {"key": "mine", "year": 2020, **texts, "experiments": {"one": experiment}}
     folder.mkdir()
     (folder / "paper.yaml").write_text(json.dumps(content | {"artefacts": {}, "claims": {}}))
+    (folder / "simulations.py").write_text(KIND)
+    (folder / "shared.py").write_text("FACTOR = 2\n")
+    return folder
 
 
 def planned_jobs(*folders):

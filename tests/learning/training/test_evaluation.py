@@ -95,12 +95,8 @@ def test_a_common_test_set_is_weighted_by_each_clients_labels():
 
 
 def test_the_training_loss_can_be_omitted():
-    full = evaluate(TRAINER, THETA)
     tests = evaluate(TRAINER, THETA, training_loss=False)
-    assert full.keys() - tests.keys() == {"loss", "loss_std"}
-    assert "accuracy" in tests
-    for name in tests:
-        np.testing.assert_array_equal(tests[name], full[name])
+    assert evaluate(TRAINER, THETA).keys() - tests.keys() == {"loss", "loss_std"}
 
 
 def test_dropout_is_off_by_default():

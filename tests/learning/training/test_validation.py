@@ -55,11 +55,6 @@ INVALID = [
 
 
 @pytest.fixture
-def problem(linear):
-    return linear()
-
-
-@pytest.fixture
 def late():
     """MD sampling that changes what it returns from some round on."""
 
@@ -90,30 +85,30 @@ def play(problem, member, rounds=6, seeds=(0, 1), **options):
 
 
 @pytest.mark.parametrize(("method", "text", "change"), INVALID)
-def test_an_invalid_result_in_any_round_is_one_line(problem, late, method, text, change):
+def test_an_invalid_result_in_any_round_is_one_line(linear, late, method, text, change):
     if method == "select":
         late.slots_of = staticmethod(lambda slots: replace(slots, **change(slots)))
     else:
         late.omega_of = staticmethod(change)
     with pytest.raises(InputError) as error:
-        play(problem, late)
+        play(linear(), late)
     (line,) = error.value.lines
     assert line.startswith(f"sampler late, round 4: {method} returned {text}")
 
 
-def test_sums_of_weights_far_from_one_give_one_warning(problem, late):
+def test_sums_of_weights_far_from_one_give_one_warning(linear, late):
     late.omega_of = staticmethod(lambda omega: 1e6 * omega)
     with pytest.warns(UserWarning, match=r"over 6 rounds the mean of Σω is 3.333e\+05") as warned:
-        play(problem, late)
+        play(linear(), late)
     assert len(warned) == 1
     late.omega_of = staticmethod(lambda omega: 0.01 * omega)
     with pytest.warns(UserWarning, match="set shrinks = True") as warned:
-        play(problem, late, rounds=60)
+        play(linear(), late, rounds=60)
     assert len(warned) == 1
     late.shrinks = True
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        play(problem, late, rounds=60)
+        play(linear(), late, rounds=60)
 
 
 @pytest.mark.parametrize("variant", ["optimal", "tracked", "tracked-estimated"])
