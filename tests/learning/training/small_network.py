@@ -7,6 +7,7 @@ import fedsampling as fs
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.model import Mlp
 from fedsampling.learning.training.learner import NetworkLearner
+from fedsampling.learning.training.local_work import LocalWork
 
 SIZES = np.array([7, 3, 12, 5, 9])
 TESTS = np.array([0, 2, 2, 5, 6, 8])  # where each client's tests begin; the second one has none
@@ -56,7 +57,7 @@ def without_tests(x, y, sizes, p=None):
     return FederatedDataset("small", x, y, start, p, np.empty((0, x.shape[1])), np.empty(0))
 
 
-def learner(work, **changes):
+def learner(work=LocalWork(batch=4, step=0.1, steps=3), **changes):  # noqa: B008
     data = dataset()
     network = Mlp(hidden=5).build(data.x.shape[1:], data.classes)
     return NetworkLearner(network, data, work, **changes)

@@ -12,9 +12,8 @@ from small_network import SIZES, TESTS, learner, samples
 from fedsampling.learning.training import evaluation
 from fedsampling.learning.training.evaluation import client_losses, evaluate
 from fedsampling.learning.training.learner import NetworkLearner
-from fedsampling.learning.training.local_work import LocalWork
 
-TRAINER = learner(LocalWork(batch=4, step=0.1, steps=3))
+TRAINER = learner()
 THETA = TRAINER.start(np.array([4, 9]))
 
 
