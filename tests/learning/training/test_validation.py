@@ -11,7 +11,7 @@ from fedsampling.adapters.cohort import Cohort
 from fedsampling.base.errors import InputError
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import MD
-from fedsampling.samplers.scheme import Setup, Slots
+from fedsampling.samplers.scheme import Setup
 
 SINCE = 4  # the first round in which the samplers return invalid results
 
@@ -128,22 +128,14 @@ def test_overflow_of_squares_counts_as_divergence(linear, late):
     assert table[table["metric"] == "diverged_at"]["value"].item() == SINCE + 1
 
 
-def test_unavailable_clients_are_rejected():
-    class Stubborn(MD, name="stubborn"):
-        """Selects client 0, available or not."""
-
-        def select(self, view, rng):
-            return Slots.stack(np.zeros((view.runs, self.m), np.int64))
-
-    try:
-        cohort = Cohort(Stubborn(m=2), [3, 4, 5], dimension=2)
-        assert cohort.select(0) == [0, 0]
-        with pytest.raises(InputError, match=r"client 0, which is not available; .* 2 of 3 cli"):
-            cohort.select(1, offered=[1, 2])
-        cohort.select(2)
-        assert cohort.weigh(np.zeros((2, 2), np.float32)).tolist() == [0.5, 0.5]
-    finally:
-        Stubborn.named = ""
+def test_unavailable_clients_are_rejected(late):
+    late.slots_of = staticmethod(lambda slots: replace(slots, client=0 * slots.client))
+    cohort = Cohort(late(m=2), [3, 4, 5], dimension=2)
+    assert cohort.select(4) == [0, 0]
+    with pytest.raises(InputError, match=r"client 0, which is not available; .* 2 of 3 cli"):
+        cohort.select(5, offered=[1, 2])
+    cohort.select(6)
+    assert cohort.weigh(np.zeros((2, 2), np.float32)).tolist() == [0.5, 0.5]
 
 
 def test_the_library_warns_of_runs_that_diverge():
