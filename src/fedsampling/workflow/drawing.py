@@ -30,11 +30,10 @@ from fedsampling.experiments.papers import (
     Paper,
     draw_function,
     judge_function,
-    load_kinds,
     load_paper,
 )
 from fedsampling.experiments.resolving import changed as changed_settings
-from fedsampling.experiments.resolving import scale_of
+from fedsampling.experiments.resolving import load_kinds, scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.report.drawing import saving, views
