@@ -15,6 +15,10 @@ from fedsampling.workflow.project import Project
 from fedsampling.workflow.snakefile import papers_of
 
 PAPER = "rizk2022importance"
+DATA = main.commands["data"].commands
+COMMANDS = [[command] for command in sorted(main.commands)] + [
+    ["data", command] for command in sorted(DATA)
+]
 FEDAVG = f"{PAPER}/regression/base/fedavg/block-0"
 
 
@@ -56,10 +60,16 @@ def configured(pipeline, tmp_path, **changes):
 
 def test_every_command_is_listed_in_one_section():
     assert sorted(name for names in SECTIONS.values() for name in names) == sorted(main.commands)
-    for group, commands in ([], main.commands), (["data"], main.commands["data"].commands):
-        listed = call(*group, "--help").stdout
-        assert "...\n  " not in listed  # as click cuts a long sentence off
-        assert [name for name in commands if f"  {name} " not in listed] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_a_help_text(command):
+    *group, name = command
+    listed = call(*group, "--help").stdout.split(f"  {name} ")[1].split("\n  ")[0]
+    assert "..." not in listed  # as click cuts a long sentence off
+    result = call(*command, "--help")
+    assert result.exit_code == 0
+    assert len(result.stdout.split("\n\n")[1].strip()) > 20
 
 
 @pytest.mark.parametrize(
@@ -69,6 +79,10 @@ def test_every_command_is_listed_in_one_section():
         "experiments rizk2022importance/regression",
         "artefacts rizk2022importance/figure1",
         "schemes md",
+        "datasets mnist",
+        "models mlp",
+        "partitions by_digit",
+        "delays nycmesh",
         "availabilities markov",
         "metrics accuracy",
         f"jobs {FEDAVG}",
@@ -152,6 +166,13 @@ class TestBadInput:
         )
 
 
+def test_each_unknown_job_has_its_own_line(where):
+    unknown = [f"{FEDAVG}0", FEDAVG.replace("base", "bass")]
+    result = call("run", FEDAVG, *unknown, *where)
+    assert result.exit_code == 2
+    assert [line.split("'")[1] for line in result.stderr.splitlines()] == unknown
+
+
 def test_the_installed_command_prints_one_line_and_no_traceback(pipeline, tmp_path):
     where = configured(pipeline, tmp_path, scale="fast")
     command = [sys.executable, "-m", "fedsampling.cli", "check", *map(str, where)]
@@ -204,9 +225,27 @@ def test_the_unfinished_report_shows_finished_parts_and_lists_the_rest(where, mo
     ]
 
 
+def test_the_unfinished_report_is_of_the_papers_that_were_asked_for(pipeline, tmp_path):
+    where = configured(pipeline, tmp_path, papers=[PAPER, "fraboni2022general"])
+    shutil.copytree(pipeline.results, where[3])
+    (where[3] / "summaries" / PAPER / "gradient.parquet").unlink()
+    shutil.rmtree(where[3] / "runs" / PAPER / "gradient")
+    result = call("report", "--unfinished", *where, "--", PAPER)
+    assert "fraboni2022general" not in result.output
+    assert result.output.startswith(f"{PAPER}: unfinished: gradient\n")
+    assert not (where[3] / "unfinished" / "fraboni2022general.html").exists()
+    line = complaint("report", *where, "--", PAPER)
+    assert line == f"{PAPER}: no effect without --unfinished; remove it"
+
+
 def test_targets_name_their_papers():
     papers = [PAPER, "fraboni2022general"]
     assert papers_of([], papers) == papers_of(["all"], papers) == papers
     assert papers_of([PAPER], papers) == [PAPER]
     assert papers_of([f"results/claims/{PAPER}.json"], papers) == [PAPER]
     assert papers_of([f"results/artefacts/{PAPER}/table1/table1.html"], papers) == [PAPER]
+
+
+@pytest.mark.parametrize("group", [[], ["data"]], ids=["all", "data"])
+def test_no_sentence_of_the_list_of_commands_is_cut_off(group):
+    assert "...\n  " not in call(*group, "--help").stdout

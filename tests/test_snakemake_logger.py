@@ -73,3 +73,14 @@ def test_after_an_interruption_the_last_line_says_how_to_resume(capsys, log):
         "Stopping: running jobs save their progress first",
         f"Interrupted after 0 of 2 steps in 0 s; run the same command to resume. Log: {log}",
     ]
+
+
+def test_without_a_terminal_lines_are_printed_at_intervals(capsys, monkeypatch):
+    monkeypatch.setattr(plugin, "MIN_SECONDS_BETWEEN_LINES", 0.0)
+    handler = LogHandler(SimpleNamespace(), LogHandlerSettings())
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"draw_a": 1}))
+    handler.emit(STARTED)
+    plugin.time.sleep(1.5)
+    handler.close()
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first.endswith(" s, time left unknown; Drawing a")
