@@ -10,9 +10,9 @@ from fedsampling.base.errors import InputError
 def test_a_run_is_refused_only_if_it_needs_more_than_the_machine_has():
     assert memory.available() > 1e8
     assert memory.lacking(memory.available() - 1) == ""
-    assert memory.lacking(3e12, 64e9).startswith(
-        "memory: at least 3,000 GB needed, 64 GB available; give a smaller model or batch"
-    )
+    line = memory.lacking(3e15)
+    assert line.startswith("memory: at least 3,000,000 GB needed, ")
+    assert "give a smaller model or batch" in line
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
@@ -27,10 +27,3 @@ def test_out_of_memory_errors_of_libraries_are_one_line(library):
 def test_other_errors_are_not_converted():
     with pytest.raises(RuntimeError, match="another"), memory.in_a_line():
         raise RuntimeError("another")
-
-
-def test_free_memory_respects_the_limits(monkeypatch):
-    monkeypatch.delenv("SLURM_MEM_PER_NODE", raising=False)
-    assert 0 < memory.free() <= memory.available()
-    monkeypatch.setenv("SLURM_MEM_PER_NODE", "1")  # MB, less than this process holds
-    assert memory.free() == 0

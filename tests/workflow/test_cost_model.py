@@ -85,6 +85,7 @@ def test_a_run_kind_without_networks_declares_the_seconds_of_a_step():
 def test_files_in_the_mirror_are_available(tmp_path, held, data):
     jobs = plan({"papers": ["rizk2022importance"], "scale": "quick"}, PAPERS).jobs
     job = jobs["rizk2022importance/classification/base/fedavg/block-0"]
+    (tmp_path / "ijcnn1").mkdir()
     for name in held:
-        (tmp_path / name).touch()
+        (tmp_path / "ijcnn1" / name).touch()
     assert available_data(job, tmp_path / "cache", str(tmp_path)) == data

@@ -84,7 +84,7 @@ def test_invalid_names_and_scales_are_one_line(tune):
         (
             "papers: [crossmatrix]\n",
             "crossmatrix/digit",
-            "config.yaml: scale: best computes no runs; use scale=paper, or reduced\n",
+            "scale: best computes no runs; use scale=paper, or reduced\n",
         ),
     ):
         wrong = tune(config, name)
