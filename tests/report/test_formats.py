@@ -50,9 +50,10 @@ GAP = Interval("gap", "dB", 8.0, 7.0, 9.0, least=22.0, most=24.0, paper=23.0)
 
 
 def test_our_interval_and_the_papers_number_lie_in_their_order_on_one_axis():
-    loss = Interval("loss", "loss", 1.0, 0.5, 2.0, most=0.0)
-    axis, below = axes([GAP, GAP, loss])
-    assert below.holds == (0.0, below.holds[1])  # from the end of the axis
+    bounds = {"most": 0.0}, {"least": 0.0}
+    losses = [Interval("loss", "loss", 1.0, 0.5, 2.0, **bound) for bound in bounds]
+    axis, below, above = axes([GAP, GAP, *losses])
+    assert (below.holds[0], sum(above.holds)) == (0, 100)  # to the ends of the axis
     bar, _ = axis.bars
     assert 0 < bar.low < bar.value < bar.high < axis.holds[0] < axis.paper < 100
     assert axis.holds[1] == pytest.approx(bar.high - bar.low, abs=0.02)  # both 2 dB wide

@@ -7,6 +7,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from fake_results import HOSTILE, OUTCOMES
 
+from fedsampling.base.files import digest
+
 PAGES = tuple(
     f"{name}.html"
     for name in ("index", "claims", "about", "data", "first2022paper", "second2025paper")
@@ -73,8 +75,6 @@ def test_markup_in_the_results_is_shown_as_text(report, name):
 
 def test_badges_stand_at_what_is_not_the_papers_size_on_official_data(report):
     assert Page(report / "first2022paper.html").of_class("badge")
-    text = (report / "first2022paper.html").read_text()
-    assert text.count("Quick scale: 10 of 100 repetitions, 200 of 2500 rounds.") == 1
     page = Page(report / "second2025paper.html")
     assert page.of_class("badge") == page.of_class("notice") == 0
 
@@ -130,8 +130,8 @@ def test_provenance_has_the_command_the_target_the_hashes_and_the_sums(report):
     assert ">fedsampling render first2022paper figure1</code>" in text
     target = "results/artefacts/first2022paper/figure1/artefact.json"
     assert f">snakemake --cores all {target}</code>" in text
-    for digest in ("ab" * 32, "cd" * 32, "ef" * 20, "12" * 32):
-        assert digest in text
+    for hashed in (digest(["ab" * 32]), "cd" * 32, "ef" * 20, "12" * 32):
+        assert hashed in text
     assert '<span class="verdict contradicted"><span aria-hidden="true">✗</span> contra' in text
     index = (report / "index.html").read_text()
     assert 'aria-label="Lovelace et al., 2022, c1: reproduced"' in index  # in the evidence map

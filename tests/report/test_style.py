@@ -6,17 +6,9 @@ import pytest
 from fedsampling import report
 
 STYLE = (Path(report.__file__).parent / "templates" / "style.css").read_text(encoding="utf-8")
-PAIRS = [
-    ("ink", "paper"),
-    ("ink", "panel"),
-    ("muted", "paper"),
-    ("link", "paper"),
-    ("warning-ink", "warning-paper"),
-    ("reproduced-ink", "reproduced-paper"),
-    ("partly-ink", "partly-paper"),
-    ("contradicted-ink", "contradicted-paper"),
-    ("inconclusive-ink", "inconclusive-paper"),
-]
+GROUNDS = re.findall(r"--([\w-]+)-ink:", STYLE.partition("}")[0])  # of badges and verdicts
+PAIRS = [("ink", "paper"), ("ink", "panel"), ("muted", "paper"), ("link", "paper")]
+PAIRS += [(f"{name}-ink", f"{name}-paper") for name in GROUNDS]
 
 
 def _luminance(colour):
