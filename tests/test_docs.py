@@ -13,7 +13,7 @@ from tests.processes import run_as_if_alone, run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.cli import main
-from fedsampling.experiments.papers import draw_function, load_paper
+from fedsampling.experiments.papers import load_paper
 from fedsampling.samplers.scheme import CONVEX_NEEDS, HOOKS, NETWORK_NEEDS, Setup
 from fedsampling.workflow.publishing import BLOCK, create_paper
 
@@ -173,9 +173,7 @@ def test_new_paper_has_the_files_of_the_page(tmp_path):
     folder = create_paper(tmp_path / "li2020", tmp_path / "papers")
     names = {"paper.yaml", "reported.csv", "paper.bib", "figures.py", "claims.py"}
     assert {path.name for path in folder.iterdir()} == names
-    paper = load_paper("li2020", tmp_path)
-    assert paper.reported("final_accuracy") == 0.9
-    assert callable(draw_function(paper, "accuracy"))
+    assert load_paper("li2020", tmp_path).reported("final_accuracy") == 0.9
     with pytest.raises(InputError, match="exists; name a new folder"):
         create_paper(Path("li2020"), tmp_path)
     with pytest.raises(InputError, match="must be lower-case letters or digits"):

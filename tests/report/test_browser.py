@@ -287,7 +287,6 @@ def test_page_prints_without_its_provenance(report, tmp_path):
     pdf = tmp_path / "page.pdf"
     page = (report / "first2022paper.html").as_uri()
     _chromium(tmp_path / "profile", "--no-pdf-header-footer", f"--print-to-pdf={pdf}", page)
-    assert pdf.read_bytes().startswith(b"%PDF-")
     assert pdf.stat().st_size > 20_000
     if reader := shutil.which("pdftotext"):
         text = subprocess.run([reader, pdf, "-"], capture_output=True, text=True, check=True).stdout

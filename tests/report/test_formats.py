@@ -1,5 +1,7 @@
 """Formats: formulas, cells of tables, printed numbers, and the axes of claims' intervals."""
 
+from dataclasses import replace
+
 import pytest
 
 from fedsampling.evidence.verdicts import Claim, Interval
@@ -52,7 +54,7 @@ GAP = Interval("gap", "dB", 8.0, 7.0, 9.0, least=22.0, most=24.0, paper=23.0)
 def test_our_interval_and_the_papers_number_lie_in_their_order_on_one_axis():
     bounds = {"most": 0.0}, {"least": 0.0}
     losses = [Interval("loss", "loss", 1.0, 0.5, 2.0, **bound) for bound in bounds]
-    axis, below, above = axes([GAP, GAP, *losses])
+    axis, below, above = axes([GAP, replace(GAP, name="half"), *losses])
     assert (below.holds[0], sum(above.holds)) == (0, 100)  # to the ends of the axis
     bar, _ = axis.bars
     assert 0 < bar.low < bar.value < bar.high < axis.holds[0] < axis.paper < 100

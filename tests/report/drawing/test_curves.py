@@ -73,6 +73,14 @@ def test_three_seeds_have_a_band_from_the_smallest_to_the_largest_within_the_axe
     assert entries == ["MD", "smallest to largest seed"]
 
 
+def test_panels_with_the_same_axis_show_the_curves_of_all():
+    high, low = (summary(md=4 * [values]).curves for values in ([9.0, 8, 8, 8], [2.0, 1, 1, 1]))
+    grid = [Panel(high, LINES), Panel(low, LINES)]
+    _, (axes, _) = learning_grid(grid, 2, width=6, height=3, sharey=True)
+    bottom, top = axes.get_ylim()
+    assert bottom <= 1 < 9 <= top
+
+
 def test_fewer_rounds_than_make_a_curve_are_joined_points_with_their_intervals():
     curves = summary(md=[[3.0, 1.0], [3.0, 2.0], [3.0, 3.0]]).curves
     axes = axes_with(curves)
