@@ -185,19 +185,19 @@ def test_a_callback_sees_the_history_and_may_stop(data):
     pd.testing.assert_frame_equal(stopped, early)
 
 
-def test_server_optimisers_are_chosen_by_name(data):
+def test_optimisers_and_schedules_are_chosen_by_keyword(data):
     plain = train(data)
-    none = train(data, server={"name": "fedavgm", "momentum": 0})
-    pd.testing.assert_frame_equal(plain, none, rtol=1e-4)
-    adam = train(data, server="fedadam", server_step=0.01)
-    assert not np.allclose(adam["value"], plain["value"], equal_nan=True)
-
-
-def test_clients_optimisers_and_schedules_are_chosen_by_keyword(data):
-    plain = train(data)
-    off = train(data, momentum=0, clip=None, schedule=None)
-    pd.testing.assert_frame_equal(plain, off)
-    for keywords in ({"momentum": 0.9}, {"clip": 0.01}, {"schedule": "cosine"}):
+    for off in (
+        {"momentum": 0, "clip": None, "schedule": None},
+        {"server": {"name": "fedavgm", "momentum": 0}},
+    ):
+        pd.testing.assert_frame_equal(plain, train(data, **off), rtol=1e-4)
+    for keywords in (
+        {"momentum": 0.9},
+        {"clip": 0.01},
+        {"schedule": "cosine"},
+        {"server": "fedadam", "server_step": 0.01},
+    ):
         changed = train(data, **keywords)
         assert not np.allclose(changed["value"], plain["value"], equal_nan=True), keywords
 

@@ -1,12 +1,12 @@
 import csv
 import string
-import zipfile
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.data.datasets.loading import load
+from tests.data.packing import pack
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import shakespeare
@@ -170,8 +170,7 @@ def test_archive_and_carriage_returns_change_nothing(name, tmp_path):
     path = tmp_path / name
     content = PLAYS.replace("\n", "\r\n").encode()
     if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("100.txt", content)
+        pack(path, {"100.txt": content})
     else:
         path.write_bytes(content)
     assert text_by_user(read(path)) == text_by_user(parse(PLAYS))
