@@ -91,7 +91,6 @@ def train(data, **changes):
         (lambda _: train("mnist"), "data: 'mnist' is invalid; use fedsampling.load"),
         (lambda d: train(d, steps=None), "steps, epochs: neither is given"),
         (lambda d: train(d, model=LARGE), "memory: not enough for this run;"),
-        (lambda d: train(d, server="fedadm"), "server.name: 'fedadm' is unknown; did you mean 'f"),
         (lambda d: train(d, schedule="stairs"), "schedule: every: required if name is 'stairs', o"),
         (lambda d: train(d, metrics=["f1"]), "metrics: an object of list is invalid; must map na"),
         (lambda d: train(d, metrics={"mine": lambda m, x, y: m(x)}), "metrics.mine: ValueError: o"),
@@ -104,15 +103,6 @@ def test_mistakes_get_one_line(call, line, data):
     with pytest.raises(fs.InputError) as error:
         call(data)
     assert [text[: len(line)] for text in error.value.lines] == [line]
-
-
-@pytest.mark.parametrize("key", ["settings", "samplers"])
-def test_an_unknown_key_of_train_suggests_only_valid_ones(key, data):
-    with pytest.raises(fs.InputError) as error:
-        train(data, **{key: 1})
-    (line,) = error.value.lines
-    assert "'sampler'" not in line
-    assert not {"sampler", "settings"} & set(line.partition("known: ")[2].split(", "))
 
 
 def test_keywords_of_other_libraries_are_translated(data):
