@@ -83,7 +83,7 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         if finding.verdict != DEPENDS:  # whose reason counts the verdicts
             agree = [reading.verdict for reading in findings.values()].count(findings[main].verdict)
             caveat += (
-                f" {agree} of the {len(findings)} combinations that were run give one verdict."
+                f" {agree} of the {len(findings)} combinations that were run give the same verdict."
             )
     open_because = ""
     if spec.open_choices and any(name in paper.left_out for name in _variants(spec)):
