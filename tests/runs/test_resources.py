@@ -15,7 +15,6 @@ from fedsampling.runs.resources import (
     Measured,
     Need,
     excesses,
-    load_measurements,
     measurement_key,
     need,
     partition_limits,
@@ -77,21 +76,13 @@ def test_measured_times_apply_only_on_the_kind_of_device_they_were_measured_on(
     )
 
 
-def test_memory_of_all_seeds_of_a_block_is_requested():
-    measurements, seeds = {measurement_key(job("network")): Measured(1, "cpu", 700)}, 20
-    block = replace(job("network"), runs=seeds * job("network").runs)
-    assert need(block, measurements, cluster()).mem_mb == DEFAULTS["network"].mem_mb + 14000
-
-
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
         ({}, (None, None, None, None)),
-        ({"gpu": "gpu"}, (1, None, None, None)),
-        ({"gpu": "gpu", "gpu_model": "a100"}, (1, "a100", None, None)),
         ({"gpu": "gres"}, (None, None, "gpu:1", None)),
         ({"gpu": "gres", "gpu_model": "a100"}, (None, None, "gpu:a100:1", None)),
-        ({"gpu": "gpu", "cpu_partition": "c", "gpu_partition": "g"}, (1, None, None, "g")),
+        ({"gpu": "gpu", "gpu_model": "a100", "gpu_partition": "g"}, (1, "a100", None, "g")),
         ({"gpu": "none", "cpu_partition": "c"}, (None, None, None, "c")),
     ],
 )
@@ -99,25 +90,6 @@ def test_a_gpu_is_requested_in_the_form_that_the_site_accepts(settings, expected
     result = request(GPU_JOB, cluster(**settings))
     names = ("gpu", "gpu_model", "gres", "slurm_partition")
     assert tuple(result[name] for name in names) == expected
-
-
-def test_a_job_that_cannot_use_a_gpu_requests_none():
-    with_gpus = cluster(gpu="gpu", gpu_model="a100", cpu_partition="c", gpu_partition="g")
-    result = request(Need(1, 100), with_gpus)
-    assert (result["gpu"], result["gpu_model"], result["slurm_partition"]) == (None, None, "c")
-
-
-@pytest.mark.parametrize(
-    ("content", "measurements"),
-    [
-        ('{"a/b/c": {"step": 0.1, "device": "cpu"}}', {"a/b/c": Measured(0.1)}),
-        *((text, {}) for text in ("", "[]", '{"a": 1}', '{"a": {"step": "x"}}')),
-        ('{"a": {"step": NaN}}', {}),
-    ],
-)
-def test_saved_measurements_are_read_and_corrupt_ones_ignored(tmp_path, content, measurements):
-    (tmp_path / "calibration.json").write_text(content)
-    assert load_measurements(tmp_path) == measurements
 
 
 def test_requests_beyond_the_partitions_that_sinfo_prints_are_reported(tmp_path, monkeypatch):

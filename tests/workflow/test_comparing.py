@@ -13,10 +13,6 @@ from fedsampling.workflow import comparing
 from fedsampling.workflow.comparing import (
     Comparison,
     OwnProblem,
-    check_entry,
-    chosen_steps,
-    ranking,
-    wins_and_losses,
 )
 
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
@@ -95,14 +91,6 @@ def test_the_default_scale_is_the_one_with_finished_runs_of_the_other_samplers(
     sets, problem, scale
 ):
     assert comparing.usual_scale(sets, problem) == scale
-
-
-def test_m_may_exceed_the_population_of_the_check(monkeypatch):
-    checked = []
-    monkeypatch.setattr(comparing, "check_sampler", checked.append)
-    for m in (20, 3):
-        check_entry({"name": "md", "m": m}, {"m": 5})
-    assert [scheme.m for scheme in checked] == [12, 3]
 
 
 @pytest.mark.parametrize(
@@ -217,35 +205,3 @@ def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path,
 
     assert left_out(*problem) == {"delayhet_sampling", "delayhet_submodular"}
     assert left_out("--data", str(tmp_path / "targets.npz")) == {"fedgs", "hics", "target"}
-
-
-def test_the_chosen_learning_rate_is_shown_and_whether_it_is_at_the_edge_of_the_grid():
-    rows = {"sampler": "mine", "step": [0.1, 0.2, 0.4] * 2}
-    table = pd.DataFrame(rows | {"experiment": ["digit"] * 3 + ["writer"] * 3})
-    table["chosen"] = [False, True, False, False, False, True]
-    assert chosen_steps(table, "mine") == [
-        "  tuned on  learning rate  tried",
-        "  digit     0.2            0.1, 0.2, 0.4",
-        "  writer    0.4            0.1, 0.2, 0.4; at the edge of the grid",
-    ]
-
-
-def test_ranks_and_speed_ups_are_a_table_and_a_sampler_may_have_no_rank():
-    columns = ["measure", "scheme", "speed_up", "low", "high", "rank", "families"]
-    rows = [("bits", "mine", 2.0, 1.5, 2.5, 1, 3), ("bits", "md", 1.0, 0.9, 1.1, 2, 3)]
-    rows += [("rounds", "mine", 1.2, 1.0, 1.4, np.nan, 1)]
-    table = pd.DataFrame(rows, columns=columns).assign(reached=5, runs=10, worst=0.8)
-    assert ranking(table, "mine") == [
-        "  cost    rank of 2  speed-up           worst family  reached target",
-        "  bits    1          2.00 [1.50, 2.50]  0.80          5 of 10",
-        "  rounds  none       1.20               0.80          5 of 10",
-    ]
-
-
-def test_datasets_are_named_on_which_the_whole_interval_is_on_one_side_of_one():
-    rows = [("Synthetic, IID", 1.1, 1.3), ("DNA", 1.2, 1.4), ("Spam", 0.9, 1.1)]
-    matrix = pd.DataFrame(rows, columns=["title", "speed_up_low", "speed_up_high"])
-    assert wins_and_losses(matrix.assign(scheme="mine"), "mine") == [
-        "  faster than MD in rounds: Synthetic, IID; DNA",
-        "  slower than MD in rounds: on no dataset",
-    ]
