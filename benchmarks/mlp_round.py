@@ -40,7 +40,6 @@ from fedsampling.samplers.scheme import Slots
 CLIENTS, OWN, M, STEPS, BATCH, STEP = 100, 500, 10, 50, 50, 0.01
 ROUNDS = 3  # of a repetition
 USUAL, CAREFUL, PRODUCTS = "loop, as usually written", "loop, careful", "its products alone"
-SHARE = 0.1  # of the free memory, for converted images: the configuration's default
 # Lower bound on traffic if only one slot's numbers stay in the cache: each batch is read, and the
 # model is read and written.
 BYTES = M * STEPS * 4 * (BATCH * 784 + 2 * 39_760)
@@ -53,8 +52,7 @@ def main() -> None:
     data = images()
     network = Mlp().build(data.x.shape[1:], data.classes)
     work = LocalWork(batch=BATCH, step=STEP, steps=STEPS)
-    learner = NetworkLearner(network, data, work, converted_share=SHARE)
-    from_bytes = NetworkLearner(network, data, work)
+    learner = NetworkLearner(network, data, work)
     automatic = NetworkLearner(replace(network, layers=()), data, work)
     x, x_test = ((images / 255).astype(np.float32) for images in (data.x, data.x_test))
     numbers = replace(data, x=x, x_test=x_test)
@@ -70,7 +68,6 @@ def main() -> None:
         CAREFUL: with_care(rows, learner.samples.y),
         PRODUCTS: timing.seconds(products_alone),
         "evaluation": timing.seconds(lambda: evaluations(learner, 1)),
-        "evaluation, from bytes": timing.seconds(lambda: evaluations(from_bytes, 1)),
         "evaluation, ten seeds": timing.seconds(lambda: evaluations(learner, 10)),
         "evaluation, careful": timing.seconds(lambda: client_by_client(rows, learner.samples.y)),
         "evaluation, as usually written": timing.seconds(lambda: loaders(rows, learner.samples.y)),

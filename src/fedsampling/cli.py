@@ -113,19 +113,14 @@ def command(
                     f"{config}: not in this folder; go to a project's folder, create one with "
                     "'fedsampling init FOLDER', or use --config"
                 )
-            try:
-                project = workflow.project.Project.open(config, results, papers)
-                if writes:
-                    project.check_free()
-                output = function(project, **options)
-                if isinstance(output, int):
-                    context.exit(output)
-                for line in [output] if isinstance(output, str | Path) else output or ():
-                    click.echo(line)
-            except InputError as error:
-                from fedsampling.experiments.config import with_origins
-
-                raise InputError(*with_origins(error.lines, config)) from None
+            project = workflow.project.Project.open(config, results, papers)
+            if writes:
+                project.check_free()
+            output = function(project, **options)
+            if isinstance(output, int):
+                context.exit(output)
+            for line in [output] if isinstance(output, str | Path) else output or ():
+                click.echo(line)
 
         added = group.command(name)(on_project)
         added.params += FOLDERS

@@ -75,15 +75,14 @@ def test_the_users_loss_is_minimised(file):
     ]
     pd.testing.assert_frame_equal(*(table[table["metric"] == "accuracy"] for table in histories))
     assert hashes(project(file, loss="doubled")) != hashes(project(file))
-    with pytest.raises(InputError, match=r"loss: 'double' is not defined in .*'doubled'\?"):
-        hashes(project(file, loss="double"))
 
 
 @pytest.mark.parametrize(
     ("text", "name", "line"),
     [
-        (MODEL, "Too", "name: 'Too' is not defined in {file}; did you mean 'Two'?"),
-        ("class Two(:", "Two", "file: {file}: line 1: SyntaxError: invalid syntax; fix the file"),
+        (MODEL, "Too", "name: 'Too' is not defined in {file}"),
+        ("class Two(:", "Two", "{file}: line 1: SyntaxError: invalid syntax; fix the file"),
+        ("-" * 200_000 + "1\n", "Two", "{file}: MemoryError"),
         ("def two():\n    1 / 0\n", "two", "{file}:2, in two: ZeroDivisionError: division"),
     ],
 )
@@ -101,13 +100,10 @@ def test_errors_in_the_users_file_are_one_line_in_the_check(file, text, name, li
         ("no\nfedsampling: it passes.py", r"'no\nfedsampling: it passes.py' is not a Python file"),
         ("\x1b[2Jx.py", r"'\x1b[2Jx.py' is not a Python file"),
         (f"{'x' * 5000}.py", "xx.py' is not a Python file"),
-        ("deep.py", "MemoryError"),
     ],
-    ids=["newline", "terminal", "too long", "too deep"],
+    ids=["newline", "terminal", "too long"],
 )
-def test_a_hostile_file_is_one_line_of_plain_text(tmp_path, monkeypatch, name, line):
-    monkeypatch.chdir(tmp_path)
-    Path("deep.py").write_text("-" * 200_000 + "1\n")
+def test_a_hostile_file_is_one_line_of_plain_text(name, line):
     with pytest.raises(InputError) as error:
         check(Model, {"file": name, "name": "Two"}, "")
     (message,) = error.value.lines

@@ -77,12 +77,6 @@ def test_code_and_imports_of_a_run_kind_are_part_of_the_jobs_code(folder, forget
     assert (len(codes), len(hashes)) == (3, 1)
 
 
-def test_a_run_kind_of_a_paper_cannot_be_used_by_another(folder):
-    write(folder.parent / "other", "doubling")
-    with pytest.raises(InputError, match=r"^other.one.kind: 'doubling' belongs to papers/mine; "):
-        planned_jobs(folder, folder.parent / "other")
-
-
 @pytest.mark.parametrize(
     ("text", "line"),
     [

@@ -1,7 +1,6 @@
 """Memory limits: available bytes, and one-line errors for runs that need more."""
 
 import os
-import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,19 +19,9 @@ def available() -> int:
     return memory
 
 
-def free() -> int:
-    """Return the bytes that this process can still use: free memory, or its limit if smaller."""
-    unused = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 2**10
-    unused = min(unused, available() - held)
-    with suppress(KeyError, ValueError):
-        unused = min(unused, int(os.environ["SLURM_MEM_PER_NODE"]) * 2**20 - held)
-    return max(0, unused)
-
-
-def lacking(size: float, limit: float | None = None) -> str:
-    """Return an error line if a run that needs `size` bytes exceeds the limit, else ""."""
-    limit = available() if limit is None else limit
+def lacking(size: float) -> str:
+    """Return an error line if a run that needs `size` bytes exceeds the memory, else ""."""
+    limit = available()
     if size <= limit:
         return ""
     return f"memory: at least {size / 1e9:,.0f} GB needed, {limit / 1e9:,.0f} GB available; {FIX}"

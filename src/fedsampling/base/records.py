@@ -93,6 +93,8 @@ def _line(item: dict[str, Any], model: type[BaseModel], data: Any) -> str:
     if kind == "string_too_long":
         limit = context["max_length"]
         return f"{start}{short(value)} is too long; must have at most {limit} characters"
+    if kind == "string_pattern_mismatch":
+        return f"{start}{short(value)} is invalid; must match {context['pattern']}"
     expected = _EXPECTED.get(kind.split("_")[0])
     fix = f"must be {expected}" if expected else item["msg"][0].lower() + item["msg"][1:]
     hint = _yaml_hint(value) if expected == "text" else ""

@@ -5,9 +5,6 @@
 """
 
 import os
-import re
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,7 +19,7 @@ from fedsampling.samplers.interface.in_settings import load_file
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
 PRODUCTS_VARIABLE = "FEDSAMPLING_PRODUCTS"
 # Keys that describe a machine: no result depends on them, and reports do not show them.
-MACHINE_KEYS = frozenset({"mirror", "reuse", "store", "cluster", "converted_share"})
+MACHINE_KEYS = frozenset({"mirror", "reuse", "store", "cluster"})
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 # Folders of results and logs: a run cannot have these names.
 RESERVED_NAMES = frozenset(
@@ -41,23 +38,6 @@ MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of common file systems
 SITE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.,:+-]{0,99}$"
 
 
-def _name(name: str) -> str:
-    if not re.fullmatch(NAME, name):
-        raise ValueError(
-            f"{short(name)} is invalid; must be 1 to 100 letters, digits, '-', '_' or '.', and "
-            "begin with a letter or digit"
-        )
-    return name
-
-
-def _site_name(name: str) -> str:
-    if not re.fullmatch(SITE_NAME, name):
-        raise ValueError(
-            f"{short(name)} is invalid; must consist of letters, digits and _ . , : + -"
-        )
-    return name
-
-
 def _path(path: str) -> str:
     encoded = os.fsencode(path)
     if b"\0" in encoded:
@@ -72,10 +52,8 @@ def _path(path: str) -> str:
     return path
 
 
-Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": NAME})]
-SiteName = Annotated[
-    str, AfterValidator(_site_name), Field(json_schema_extra={"pattern": SITE_NAME})
-]
+Name = Annotated[str, Field(pattern=NAME)]
+SiteName = Annotated[str, Field(pattern=SITE_NAME)]
 PathText = Annotated[str, AfterValidator(_path)]
 
 
@@ -114,13 +92,6 @@ class Cluster(Strict):
         ge=0,
         description="Seconds before its time limit at which a job saves a checkpoint and stops.",
     )
-
-    @field_validator("gpu_model", "gpu_partition")
-    @classmethod
-    def _only_with_a_gpu(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None and info.data.get("gpu") == "none":
-            raise ValueError("no effect with gpu: none; set gpu to gpu or gres, or remove it")
-        return value
 
 
 class Config(Strict):
@@ -180,14 +151,6 @@ class Config(Strict):
         f"variable {PRODUCTS_VARIABLE}, or else the library that is faster with the CPU's "
         "instruction set (docs/performance.md). The last digits of results depend on it, so each "
         "run records it.",
-    )
-    converted_share: float = Field(
-        0.1,
-        ge=0,
-        le=1,
-        description="Share of the free memory in which a job may keep samples after conversion "
-        "from bytes to numbers. Evaluations of dense networks are then up to a sixth faster. "
-        "0: convert at each use.",
     )
     checkpoint_seconds: float = Field(
         60.0,
@@ -312,35 +275,6 @@ def parse(content: dict[str, Any]) -> Config:
 
 def _unusable_store(store: str) -> str:
     """Return the reason why a folder, existing or not, cannot store runs; empty if it can."""
-    if symbol := re.match(r"~|.*?(\$\w+|\$\{)", store):
-        sign = symbol[1] or "~"
-        return f"{short(store)}: '{sign}' is not expanded; write the folder's full path"
-    absolute = Path(store).absolute()
+    absolute = Path(os.path.expanduser(store)).absolute()
     existing = next(path for path in (absolute, *absolute.parents) if os.path.lexists(path))
     return "" if existing.is_dir() else f"'{existing}' is a file; must be a folder"
-
-
-def with_origins(lines: Iterable[str], *files: Path, **options: Mapping[str, Any]) -> list[str]:
-    """Prefix each error line about a configuration key with the file or option that sets the key.
-
-    Later files override earlier ones, and options override files.
-    """
-    origins: dict[str, Any] = {}
-    for file in files:
-        origins[str(file)] = {}
-        with suppress(InputError):
-            origins[str(file)] = read_yaml(file)
-    origins |= {f"--{option}": content for option, content in options.items()}
-
-    def matching_keys(content: Any, path: list[str]) -> int:
-        if not path or not isinstance(content, Mapping) or path[0] not in content:
-            return 0
-        return 1 + matching_keys(content[path[0]], path[1:])
-
-    prefixed = []
-    for line in lines:
-        path = line.partition(": ")[0].split(".")
-        origin = max(reversed(origins), key=lambda name: matching_keys(origins[name], path))
-        is_key = path[0] in Config.model_fields or matching_keys(origins[origin], path)
-        prefixed.append(f"{origin}: {line}" if is_key else line)
-    return prefixed

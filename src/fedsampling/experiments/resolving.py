@@ -4,14 +4,13 @@ An experiment of ``paper.yaml`` has the settings of the paper's size.  The value
 ``reduced`` change them for a smaller scale, and the user's ``overrides`` come last.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
-from fedsampling.base import memory
 from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.records import (
     Positive,
@@ -24,7 +23,6 @@ from fedsampling.base.records import (
 )
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import NO_PAPERS, Paper, check_names, load_kinds, load_paper
-from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 from fedsampling.samplers.interface.in_settings import expand_star
 
@@ -62,7 +60,7 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
             }
             left_out |= {name: "left out" for name, change in changes.items() if change is None}
             paper = without(paper, left_out)
-            loaded[key] = only(paper, selected[key], changes) if selected else paper
+            loaded[key] = only(paper, selected[key]) if selected else paper
     if problems:
         raise InputError(*problems)
     return loaded
@@ -90,21 +88,13 @@ def without(paper: Paper, left_out: Mapping[str, str]) -> Paper:
     return paper.model_copy(update={**changes, "left_out": {**paper.left_out, **left_out}})
 
 
-def only(paper: Paper, experiments: Sequence[str], overridden: Iterable[str]) -> Paper:
+def only(paper: Paper, experiments: Sequence[str]) -> Paper:
     """Keep some experiments of a paper, and the artefacts and claims that need no others."""
-    place = f"overrides.{paper.key}"
-    problems = [
+    if problems := [
         f"experiments: '{paper.key}/{name}': {no_experiment(name, paper)}"
         for name in experiments
         if name not in paper.experiments
-    ]
-    problems += [
-        f"{place}.{name}: not among the selected experiments; add it to 'experiments', or remove "
-        "this override"
-        for name in overridden
-        if name not in experiments and name in paper.experiments
-    ]
-    if problems:
+    ]:
         raise InputError(*problems)
     removed = dict.fromkeys(paper.experiments.keys() - set(experiments), "")
     kept = without(paper, removed)
@@ -125,10 +115,6 @@ def no_experiment(name: str, paper: Paper) -> str:
     """Explain why `name` is not an experiment of a paper, and suggest a fix."""
     if reason := paper.left_out.get(name):
         return f"{reason}; change the scale, or leave it out"
-    if drawn := {**paper.artefacts, **paper.omitted}.get(name):
-        names = ", ".join(f"'{experiment}'" for experiment in drawn.experiments)
-        plural = "s" if len(drawn.experiments) > 1 else ""
-        return f"is a {drawn.kind}; use its experiment{plural} {names}"
     return f"no such experiment; {nearest(name, paper.experiments)}"
 
 
@@ -191,8 +177,6 @@ class Experiment(Strict):
     def _separate_worlds(self) -> "Experiment":
         if self.worlds and "problem_seed" not in Simulation.member(self.kind).model_fields:
             raise ValueError(f"worlds: run kind '{self.kind}' has no problem_seed; remove worlds")
-        if self.worlds and "problem_seed" in self.settings:
-            raise ValueError("problem_seed: worlds sets it to the seed; remove one of the two")
         if self.worlds and self.seed_block > 1:
             raise ValueError(
                 f"seed_block: {self.seed_block} seeds with worlds have different clients; must be 1"
@@ -239,7 +223,6 @@ def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
     for case, sampler in _pairs(paper, name, experiment, config):
         with gathering(problems):  # every run is checked before the first one starts
             simulations[case, sampler] = run_settings(experiment, case, sampler, prefix)
-    problems += _lacking_memory(experiment, simulations.values(), config, prefix)
     if problems:
         raise InputError(*dict.fromkeys(problems))
     return Resolved(experiment, simulations)
@@ -278,14 +261,7 @@ def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
         # Overrides remove "*", so the paper's nulls, which leave samplers out of "*", go, too.
         merged["samplers"] = {key: record for key, record in samplers.items() if record is not None}
     load_kinds(paper.folder)
-    experiment = check(Experiment, merged, f"{prefix}.")
-    code = Simulation.member(experiment.kind).code
-    if code.startswith("papers.") and not code.startswith(f"papers.{paper.key}."):
-        raise InputError(
-            f"{prefix}.kind: '{experiment.kind}' belongs to papers/{code.split('.')[1]}; move its "
-            "module to fedsampling/experiments/simulations to share it"
-        )
-    return experiment
+    return check(Experiment, merged, f"{prefix}.")
 
 
 def run_settings(experiment: Experiment, case: str, sampler: str, prefix: str = "") -> Simulation:
@@ -316,18 +292,6 @@ def _written_key(line: str, experiment: Experiment, case: str, sampler: str) -> 
         fields = {*Simulation.member(experiment.kind).model_fields, *Experiment.model_fields}
         return f"{key}: unknown key; {nearest(key, fields - {'sampler', 'settings'})}"
     return line
-
-
-def _lacking_memory(
-    experiment: Experiment, simulations: Iterable[Simulation], config: Config, prefix: str
-) -> list[str]:
-    """Return a line if a job exceeds the available memory."""
-    block = min(experiment.seed_block, len(experiment.seeds))
-    networks = [run for run in simulations if isinstance(run, Network)]
-    required = max((run.least_bytes(block) for run in networks), default=0.0)
-    available = max(memory.available(), 1e6 * config.cluster.max_mem_mb)
-    line = memory.lacking(required, available)
-    return [f"{prefix}: {line}"] if line else []
 
 
 def scale_of(paper: Paper, name: str, config: Config) -> str:

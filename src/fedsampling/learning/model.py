@@ -6,7 +6,6 @@ number of parameters.  The network is built by the function with the record's na
 convex models of :mod:`fedsampling.learning.training.convex` belong to another run kind.
 """
 
-import ast
 import os
 from collections.abc import Mapping
 from importlib import import_module
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from fedsampling.base.errors import described, nearest
 from fedsampling.base.families import Named
 from fedsampling.base.files import sha256, verified_digest
 from fedsampling.base.records import Positive, hashed_if_set
@@ -59,22 +57,13 @@ class ModelFile(Model, name="file", code=f"{CODE}.own"):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, record: Any) -> Any:
-        """Set or compare the digest; the file is parsed, not imported, as modules import torch."""
+        """Set or compare the digest; the file is not imported, as modules import torch."""
         if not isinstance(record, dict) or not isinstance(record.get("file"), str):
             return record
         path = Path(record["file"])
         if path.suffix != ".py" or not os.path.isfile(path):
             raise ValueError(f"file: '{path}' is not a Python file; use one that defines a module")
-        content = verified_digest(path, record.get("content"), sha256(path))
-        names = _defined(path)
-        if record.get("name") is None:
-            raise ValueError(f"name: missing; add the name of a class or function in {path}")
-        for key in ("name", "loss"):
-            name = record.get(key)
-            if isinstance(name, str) and name not in names:
-                problem = f"{key}: {name!r} is not defined in {path}"
-                raise ValueError(f"{problem}; {nearest(name, names)}")
-        return {**record, "content": content}
+        return {**record, "content": verified_digest(path, record.get("content"), sha256(path))}
 
 
 class LinearRegression(Model, name="linear", code=f"{CODE}.layers"):
@@ -150,13 +139,3 @@ class Gru(Model, name="gru", code=f"{CODE}.recurrent"):
     embedding: Positive = 256
     hidden: Positive = 256
     layers: Positive = 2
-
-
-def _defined(path: Path) -> list[str]:
-    """Return the names of the classes and functions that a Python file defines."""
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:  # of deep nesting
-        raise ValueError(f"file: {path}: {described(error)}; fix the file") from None
-    kinds = (ast.ClassDef, ast.FunctionDef)
-    return [node.name for node in tree.body if isinstance(node, kinds)]

@@ -123,7 +123,7 @@ def _where(
     path = results / "checkpoints" / f"{key}.npz"
     checkpoint = Checkpoint(path, key, config.checkpoint_seconds, stop or (lambda: False))
     trained_on = device(config) if job.uses_gpu else "cpu"
-    return Where(results / "data", config.mirror, trained_on, checkpoint, config.converted_share)
+    return Where(results / "data", config.mirror, trained_on, checkpoint)
 
 
 def _compute(

@@ -73,7 +73,7 @@ def run_stores(results: Path, config: "Config") -> tuple[Path, list[Path]]:
     Reused runs may come from other versions of the code.  At scale best, which computes nothing,
     the store itself is among the reused folders.
     """
-    target = Path(config.store) if config.store else results / "store"
+    target = Path(os.path.expanduser(config.store)) if config.store else results / "store"
     shared = [Path(folder) for folder in config.reuse]
     shared += [PUBLISHED] if config.shipped else []
     return target, shared if config.computes else [target, *shared]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedsampling.base import memory
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.lazy import torch
@@ -329,8 +330,9 @@ def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
     from fedsampling.learning.models.network import operations, step_bytes
 
     network = batch.model.build(batch.sample, batch.classes)
-    count = operations(network, batch.sample, batch.size)
-    bytes_ = step_bytes(network, batch.sample, batch.size)
+    with memory.in_a_line():
+        count = operations(network, batch.sample, batch.size)
+        bytes_ = step_bytes(network, batch.sample, batch.size)
     return network.dimension, bytes_, count.forward, count.step
 
 

@@ -45,28 +45,23 @@ def open_project(config: Mapping[str, Any], settings: Any) -> Project:
 
     `settings` is the part from the command line: ``--configfile`` and ``--config``.
     """
-    try:
-        if "_call" in config:  # a job on a cluster, which reads the configuration of its call
-            file, os.environ[CALL] = config["_call"]
-            return Project.open(Path(file))
-        for file in settings.configfiles:
-            read_yaml(Path(file))  # Snakemake accepts duplicate keys
-        # Keys that begin with an underscore are Snakemake's.
-        keys = {key: config[key] for key in config if not key.startswith("_")}
-        project = Project(configuration.parse(_typed(keys, settings.config)))
-        # Even a dry run updates an outdated plan of the same configuration, but makes no new file.
-        project = replace(project, writes=project.is_written())
-        _ = project.plan  # checks every run
-        check_writable(RESULTS)
-        os.environ[CALL] = project.call  # for jobs on this machine
-        call = json.dumps([str(project.config_file), project.call])
-        # A cluster's job needs nothing else; SLURM's plugin passes its arguments to a shell.
-        settings.config_args, settings.configfiles = [f"_call={call}"], []
-        return project
-    except InputError as error:
-        files = [Path("config.yaml"), *map(Path, settings.configfiles)]
-        lines = configuration.with_origins(error.lines, *files, config=settings.config)
-        raise InputError(*lines) from None
+    if "_call" in config:  # a job on a cluster, which reads the configuration of its call
+        file, os.environ[CALL] = config["_call"]
+        return Project.open(Path(file))
+    for file in settings.configfiles:
+        read_yaml(Path(file))  # Snakemake accepts duplicate keys
+    # Keys that begin with an underscore are Snakemake's.
+    keys = {key: config[key] for key in config if not key.startswith("_")}
+    project = Project(configuration.parse(_typed(keys, settings.config)))
+    # Even a dry run updates an outdated plan of the same configuration, but makes no new file.
+    project = replace(project, writes=project.is_written())
+    _ = project.plan  # checks every run
+    check_writable(RESULTS)
+    os.environ[CALL] = project.call  # for jobs on this machine
+    call = json.dumps([str(project.config_file), project.call])
+    # A cluster's job needs nothing else; SLURM's plugin passes its arguments to a shell.
+    settings.config_args, settings.configfiles = [f"_call={call}"], []
+    return project
 
 
 @printing_errors()

@@ -67,13 +67,6 @@ def test_only_available_clients_train_and_are_asked(scheme, monkeypatch):
             np.testing.assert_array_equal(by_round(table, "observation_bits"), 32 * candidates)
 
 
-def test_a_run_alone_is_the_run_among_others():
-    settings = network({"availability": {"name": "markov"}})
-    stacked = tables(settings, (0, 1))
-    (single,) = tables(settings, (1,))
-    np.testing.assert_allclose(stacked[1]["value"], single["value"], rtol=1e-14)
-
-
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
@@ -106,7 +99,7 @@ def test_absences_can_follow_labels():
 
 
 def test_runs_of_other_learning_rates_are_stacked_without_changing_them():
-    uniform = {"sampler": {"name": "uniform", "m": 4}}
+    uniform = {"sampler": {"name": "uniform", "m": 4}, "availability": {"name": "markov"}}
     slow, fast = network(uniform), network(uniform | {"work": {"step": 0.02}, "server_step": 2})
     assert slow.stacks_with(fast)
     assert not slow.stacks_with(network())

@@ -38,16 +38,6 @@ def test_a_run_does_not_depend_on_the_runs_stacked_with_it():
         }
 
 
-@pytest.mark.parametrize(("share", "is_kept"), [(0.0, False), (1.0, True)])
-def test_converted_samples_give_the_same_bits(share, is_kept):
-    trainer = NetworkLearner(TRAINER.network, TRAINER.data, TRAINER.local, converted_share=share)
-    expected = evaluate(TRAINER, THETA)
-    for _ in range(2):
-        result = evaluate(trainer, THETA)
-        assert all((result[name] == expected[name]).all() for name in expected)
-    assert (trainer.samples.converted(trainer.samples.x) is not None) is is_kept
-
-
 @pytest.mark.parametrize("batch", [5, 1000])
 def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
     monkeypatch.setattr(evaluation, "BLOCK_SAMPLES", batch)

@@ -173,7 +173,7 @@ def test_the_library_warns_of_runs_that_diverge():
         fs.train(data, fs.scheme("md", m=4), step=0.1, **work)
 
 
-def test_an_attribute_that_clashes_or_fits_no_checkpoint_is_one_line(late):
+def test_an_attribute_that_clashes_is_one_line(late):
     setup = Setup(np.ones(7, np.int64), np.ones(7) / 7)
     for name, line in (
         ("m", "self.m is a setting and cannot change; use another attribute, such as self.m_now"),
@@ -185,6 +185,3 @@ def test_an_attribute_that_clashes_or_fits_no_checkpoint_is_one_line(late):
             late(m=2).prepared(setup)
         (text,) = error.value.lines
         assert text.endswith(f"in <lambda>: AttributeError: {line}")
-    late.prepare = lambda self, setup: setattr(self, "helper", object())
-    with pytest.raises(InputError, match=r"self\.helper holds a value of type object"):
-        late(m=2).prepared(setup).state()

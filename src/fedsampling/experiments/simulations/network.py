@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from fedsampling.learning.training.learner import NetworkLearner
 
 
-STACKED_BYTES = 5e6  # of one run; larger models gain nothing from being stacked across cases
+STACKED_BYTES = 5e6  # of one run's batches; larger ones gain nothing from stacking across cases
 OPAQUE = (
     "model: {} needs the inputs of the last layer, which a module does not tell; use a model of "
     "`fedsampling list models`, or another sampler"
@@ -152,20 +152,11 @@ class Training(Strict):
             )
         return self
 
-    def least_bytes(self, seeds: int, parameters: int = 0) -> float:
-        """Return a lower bound on the bytes for models, updates and the batches of a round.
-
-        `parameters`: d; before the network is built, 0.
-        """
-        d = parameters or self._least_parameters()
+    def least_bytes(self, seeds: int, d: int) -> float:
+        """Return a lower bound on the bytes for models, updates and the batches of a round."""
         slots, work = self.sampler.expected_clients(1, self.rounds), self.work
         rows = work.batch * (2 * (work.steps or 0) + (work.epochs or 0))
         return seeds * (4.0 * d * (2 + slots) + 8.0 * slots * rows)
-
-    def _least_parameters(self) -> int:
-        """Return a lower bound on the width of the widest layer, before the network is built."""
-        widths = self.model.model_dump().values()
-        return max((width for width in widths if isinstance(width, int)), default=0)
 
     def on(
         self,
@@ -214,7 +205,7 @@ class Training(Strict):
 
         def check_names(moment: Moment) -> None:
             if moment.round == 1:  # the first costs are known
-                moment.history.check_costs()
+                moment.history.check_names()
 
         def measure_all(theta: Any, _: Scheme) -> Mapping[str, Array]:
             return evaluate(learner, theta, **measured)
@@ -263,7 +254,7 @@ class Network(Training, Simulation, name="network"):
             return False
         work = self.work.model_copy(update={"step": other.work.step})
         adapted = self.model_copy(update={"work": work, "server_step": other.server_step})
-        return adapted == other and self.least_bytes(1) < STACKED_BYTES
+        return adapted == other and self.least_bytes(1, d=0) < STACKED_BYTES
 
     def simulate_stacked(
         self,
@@ -336,7 +327,6 @@ def build_learner(
             evenness=settings.evaluation.clients, by_client=settings.evaluation.by_client
         ),
         full_update=settings.evaluation.full_update,
-        converted_share=where.converted_share,
         server=settings.server,
         feature_batch=settings.feature_batch if settings.request == "passes" else None,
     )

@@ -56,7 +56,6 @@ class Where:
     mirror: str | None  # folder that is tried before the publisher
     device: str = "cpu"  # PyTorch's name of the device that trains networks
     checkpoint: Checkpoint = NEVER  # saves and restores progress, and stops the job when necessary
-    converted_share: float = 0.0  # of the free memory, for samples after conversion to numbers
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ with fewer operations.  Outputs are logits, whose cross entropy equals the loss 
 networks that end in a softmax.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
@@ -76,19 +75,6 @@ def convolution(
 def stacked(parts: list[Tensor]) -> Tensor:
     """Stack slots; a single slot is not copied."""
     return torch.stack(parts) if len(parts) > 1 else parts[0][None]
-
-
-def slot_by_slot(f: Callable[[Parts, Tensor], Tensor]) -> Callable[[Parts, Tensor], Tensor]:
-    """Apply several layers, ``f(w, x)``, to one slot after another, to stay in the cache."""
-
-    def run(w: Parts, x: Tensor) -> Tensor:
-        if len(x) == 1:
-            return f(w, x)
-        pieces = {name: torch.split(weight, 1) for name, weight in w.items()}
-        by_slot = [{name: piece[s] for name, piece in pieces.items()} for s in range(len(x))]
-        return torch.cat([f(w_s, x_s) for w_s, x_s in zip(by_slot, torch.split(x, 1), strict=True)])
-
-    return run
 
 
 def labels(name: str, classes: int | None) -> int:
@@ -269,17 +255,11 @@ def _plain(
     name: str, parameters: Parameters, convolutions: list[tuple[str, int, int]], hidden: list[str]
 ) -> Network:
     # Rectified convolutions (name, padding, pooling), then rectified dense layers.
-    kernels = [key for key in parameters if key.startswith("conv")]
-
-    @slot_by_slot
-    def features(w: Parts, x: Tensor) -> Tensor:
+    def body(w: Parts, x: Tensor, keep: Keep) -> Tensor:
         h = channels_first(x)
         for layer, padding, pool in convolutions:
             h = torch.relu(convolution(w, layer, h, padding, pool=pool))
-        return h.flatten(2)
-
-    def body(w: Parts, x: Tensor, keep: Keep) -> Tensor:
-        h = features({key: w[key] for key in kernels}, x)
+        h = h.flatten(2)
         for layer in hidden:
             h = torch.relu(dense(w, layer, h))
         return h
@@ -315,20 +295,15 @@ def resnet18(record: ResNet18, sample: tuple[int, ...], classes: int | None) -> 
                 parameters |= _kernel(f"{name}.downsample.0", width, before, 1)
                 parameters |= _norm(f"{name}.downsample.1", width)
             before = width
-    inner = list(parameters)
     parameters |= torch_layer("fc", labels("resnet18", classes), 512)
 
-    @slot_by_slot
-    def features(w: Parts, x: Tensor) -> Tensor:
+    def body(w: Parts, x: Tensor, keep: Keep) -> Tensor:
         h = convolution(w, "conv1", channels_first(x), padding=1)
         h = torch.relu(_normalised(w, "bn1", h, record.norm))
         for stage, (_, stride) in enumerate(_STAGES, start=1):
             h = _block(w, f"layer{stage}.0", h, stride, record.norm)
             h = _block(w, f"layer{stage}.1", h, 1, record.norm)
         return h.mean((-2, -1))
-
-    def body(w: Parts, x: Tensor, keep: Keep) -> Tensor:
-        return features({name: w[name] for name in inner}, x)
 
     return network("resnet18", parameters, body, lambda w, h: dense(w, "fc", h))
 

@@ -188,14 +188,6 @@ def blaming(place: str) -> Iterator[None]:
         raise blamed(place, error) from error
 
 
-def private(x: Tensor) -> Tensor:
-    """Return a copy of `x` for a user's function; the memory is copied when it is written to."""
-    try:
-        return torch._lazy_clone(x)
-    except (AttributeError, RuntimeError):  # memory that is not PyTorch's, such as NumPy's
-        return x.clone()
-
-
 @dataclass(frozen=True)
 class Parameter:
     """One array of a copy: its shape, and ``law(rng, shape)``, its initial distribution."""

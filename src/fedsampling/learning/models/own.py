@@ -4,9 +4,8 @@
 ``torch.vmap`` applies it to all slots at once.  Modules that draw random numbers, change buffers,
 mix the samples of a batch, or that ``vmap`` does not support, are applied slot by slot.
 
-Users' code gets copies, or memory that is copied when it is written to, and keyed numbers from
-PyTorch's generator.  Both are tried on a few samples before training, and what cannot be isolated
-is refused in one line.
+Users' code gets copies, and keyed numbers from PyTorch's generator.  Both are tried on a few
+samples before training, and what cannot be isolated is refused in one line.
 """
 
 import copy
@@ -33,13 +32,11 @@ from fedsampling.learning.models.network import (
     Keep,
     Network,
     Parts,
-    blamed,
     blaming,
     blank,
     equal,
     keyed,
     padded,
-    private,
     seedable,
     slot_seeds,
     trial_samples,
@@ -113,6 +110,9 @@ def file(settings: ModelFile, sample: tuple[int, ...], classes: int | None) -> N
     module = f"model_{settings.content[:16]}"  # a changed file is another module
     try:
         imported = import_file(path, module, "a torch.nn.Module")
+        for key, name in (("name", settings.name), ("loss", settings.loss)):
+            if name and not hasattr(imported, name):
+                raise InputError(f"{key}: {name!r} is not defined in {path}")
         loss = getattr(imported, settings.loss) if settings.loss else None
         return own_network(getattr(imported, settings.name), sample, classes, loss)
     except InputError as line:
@@ -148,7 +148,6 @@ class OwnModule:
         self._buffers = {key: value.detach().clone() for key, value in module.named_buffers()}
         self._tied = _tied(module)
         self._samples = trial_samples(sample, symbols)
-        self._writes = False  # into its samples
         self._expected = {training: self._repeated(training) for training in (True, False)}
         for trial in self._expected.values():
             for key, value in self._buffers.items():
@@ -165,15 +164,8 @@ class OwnModule:
         self._set(seeds is not None, x.device)
         if seeds is None or self.separate:
             return self._one_by_one(w, x, seeds, sizes)
-        version = x._version
-        try:
+        with blaming(f"model: {self.name}"):
             return torch.vmap(self._apply)(dict(w), x)
-        except (RuntimeError, ValueError, NotImplementedError) as error:
-            if x._version != version:  # the samples cannot be used again
-                raise blamed(f"model: {self.name}", error) from error
-            self._warn(error)
-            self.separate = True
-            return self._one_by_one(w, x, seeds, sizes)
 
     def verify(self) -> None:
         """Compare the module with its first trials."""
@@ -198,12 +190,8 @@ class OwnModule:
                     value = w[name][k].detach()
                     value = value if dtype.is_floating_point else value.round()  # an average
                     arguments[name] = value.to(dtype, copy=True)
-                if seeds is None:
-                    rows = private(rows)
-                elif self._writes:
-                    rows = rows.clone()
                 seed(0 if seeds is None else seeds[k])
-                z = self._apply(arguments, rows)
+                z = self._apply(arguments, rows.clone())
                 if seeds is not None and torch.is_grad_enabled():
                     for name in self.buffers:
                         self._store(w[name][k], name, arguments[name])
@@ -251,10 +239,9 @@ class OwnModule:
         self._set(training, samples.device)
         parameters = {k: v.clone().requires_grad_(training) for k, v in self._parameters.items()}
         arguments = parameters | {key: value.clone() for key, value in self._buffers.items()}
-        place, copied = f"model: {self.name}", samples.clone()
+        place = f"model: {self.name}"
         with torch.set_grad_enabled(training), keyed(place, samples.device) as drew, blaming(place):
-            z = self._apply(arguments, copied)
-        self._writes |= not torch.equal(copied, samples)
+            z = self._apply(arguments, samples.clone())
         for key, value in self._parameters.items():
             if not equal(arguments[key], value):
                 raise InputError(
@@ -288,17 +275,14 @@ class OwnModule:
                 z = torch.vmap(self._apply)(dict(w), x)
             torch.autograd.grad(z.sum(), list(w.values()), allow_unused=True)
         except (RuntimeError, ValueError, NotImplementedError) as error:
-            self._warn(error)
+            warnings.warn(
+                f"{self.name}: torch.vmap cannot stack it ({described(error):.120}); slots are "
+                "computed one after the other",
+                stacklevel=2,
+            )
             return False
         expected = self._expected[True].outputs
         return bool(torch.allclose(z[1], expected, rtol=1e-3, atol=1e-4, equal_nan=True))
-
-    def _warn(self, error: Exception) -> None:
-        warnings.warn(
-            f"{self.name}: torch.vmap cannot stack it ({described(error):.120}); slots are "
-            "computed one after the other",
-            stacklevel=2,
-        )
 
 
 class OwnLoss:
@@ -313,7 +297,7 @@ class OwnLoss:
         self._z = trial_samples(shape[1:], symbols=False)
         labels = torch.arange(prod(shape[:-1])).view(shape[:-1])
         self._y = torch.arange(ROWS) / ROWS if classes is None else labels % classes
-        self._writes = self.separate = False
+        self.separate = False
         self._expected, self._draws = self._trial(self._z)
         if not equal(self._expected, self._trial(self._z)[0]):
             raise InputError("loss: differs for the same outputs; remove its memory")
@@ -327,11 +311,10 @@ class OwnLoss:
         with seedable(z.device) as seed, blaming("loss"):
             for k, outputs in enumerate(z.unbind()):
                 n = z.shape[1] if sizes is None else sizes[k]
-                rows = outputs[:n].clone() if self._writes else outputs[:n]
-                targets = y[k, :n].clone() if seeds is None or self._writes else y[k, :n]
                 if self._draws:
                     seed(0 if seeds is None else seeds[k])
-                losses.append(padded(self._checked(rows, targets), z.shape[1]))
+                values = self._checked(outputs[:n].clone(), y[k, :n].clone())
+                losses.append(padded(values, z.shape[1]))
         return torch.stack(losses)
 
     def verify(self) -> None:
@@ -341,14 +324,12 @@ class OwnLoss:
 
     def _trial(self, z: Tensor) -> tuple[Tensor, bool]:
         outputs = z.clone().requires_grad_()
-        copied, targets = outputs.clone(), self._y.clone()
         with keyed("loss", z.device) as drew, blaming("loss"):
-            losses = self._checked(copied, targets)
+            losses = self._checked(outputs.clone(), self._y.clone())
         if not losses.requires_grad:
             raise InputError("loss: does not depend on the outputs; its gradient is needed")
         with blaming("loss"):
             torch.autograd.grad(losses.sum(), outputs)
-        self._writes |= not (torch.equal(copied.detach(), z) and torch.equal(targets, self._y))
         return losses.detach(), drew[0]
 
     def _checked(self, outputs: Tensor, targets: Tensor) -> Tensor:

@@ -238,14 +238,6 @@ class ConvexLearner(Learner):
             gradients += self.data.n_samples.sum()
         return {"uplink_bits": bits, "gradients": gradients}
 
-    def state(self, theta: Array) -> Mapping[str, NDArray[Any]]:
-        """Return θ; nothing else is carried from round to round."""
-        return {"theta": theta}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> Array:
-        """Return the θ of a state."""
-        return state["theta"]
-
 
 def local_sgd(
     learner: ConvexLearner, start: Array, slots: Slots, sampler: Scheme, rng: Draws

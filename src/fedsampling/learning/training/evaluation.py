@@ -5,7 +5,6 @@ applied.  Sums per client follow from the position of each client's first sample
 """
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch import Tensor
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError, described
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.network import Network, everything, keyed, private
+from fedsampling.learning.models.network import Network, everything, keyed
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.step import Keeper, dense_outputs, sample_losses, tensor_of
 
@@ -132,13 +131,9 @@ def _per_sample(
     values = np.empty((len(theta), len(x)))
     stacks = [slice(first, first + stack) for first in range(0, len(theta), stack)]
     outputs = [(runs, _outputs(learner, theta[runs], dropout)) for runs in stacks]
-    # In other networks, conversion takes little of the time.
-    converted = learner.samples.converted(x) if network.layers else None
-    for part in _blocks(len(x), network.separate):
-        if converted is None:
-            inputs = learner.samples.convert(x[part].to(learner.device))
-        else:
-            inputs = converted[part]
+    for first in range(0, len(x), BLOCK_SAMPLES):
+        part = slice(first, first + BLOCK_SAMPLES)
+        inputs = learner.samples.convert(x[part].to(learner.device))
         targets = y[part].to(learner.device)
         targets = (targets.float() if targets.is_floating_point() else targets)[None]
         for runs, stack_outputs in outputs:
@@ -147,17 +142,6 @@ def _per_sample(
                 measured = measure(network, z, targets.expand(len(z), *targets.shape[1:]))
             values[runs, part] = measured.cpu()
     return values
-
-
-def _blocks(samples: int, separate: bool) -> list[slice]:
-    """Split samples into blocks; without a block of one sample where a user's module may mix them.
-
-    BatchNorm without running statistics fails on a single sample.
-    """
-    begins = [*range(0, samples, BLOCK_SAMPLES)]
-    if separate and len(begins) > 1 and samples - begins[-1] == 1:
-        begins.pop()
-    return [slice(*pair) for pair in pairwise([*begins, samples])]
 
 
 def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[[Tensor], Tensor]:
@@ -169,7 +153,7 @@ def _outputs(learner: NetworkLearner, theta: Tensor, dropout: bool) -> Callable[
         return lambda x: dense_outputs(network.layers, w, x.expand(runs, *x.shape[1:]))
 
     if network.module is not None:
-        theta = private(theta)
+        theta = theta.clone()
 
     def outputs(x: Tensor) -> Tensor:
         # The masks are the same in each evaluation.
@@ -214,10 +198,10 @@ def measure(
     values = {name: np.empty(len(theta)) for name in metrics}
     for run in range(len(theta)):
         for name, metric in metrics.items():
-            model = _model(learner, private(theta[run : run + 1]))
+            model = _model(learner, theta[run : run + 1].clone())
             try:
                 with torch.no_grad(), keyed(f"metrics.{name}", theta.device):
-                    values[name][run] = float(metric(model, private(x), private(y)))
+                    values[name][run] = float(metric(model, x.clone(), y.clone()))
             except InputError:
                 raise
             except (Exception, SystemExit) as error:  # a user's function may raise anything

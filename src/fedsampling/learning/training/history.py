@@ -1,7 +1,7 @@
 """The measurements and costs of a job's runs, and the tables that they become."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -222,14 +222,6 @@ FACTS = frozenset({"client_samples", "client_importance", "client_tests", "clien
 ONCE = -1  # round of values that belong to no round
 
 
-def taken(name: str) -> InputError:
-    """Return the error for two numbers with the same name."""
-    return InputError(
-        f"metrics: the history already has {name!r}; use another name in metrics, or in the "
-        "sampler's method measured"
-    )
-
-
 @dataclass
 class History:
     """Rows of the runs' tables."""
@@ -243,8 +235,6 @@ class History:
     ended_at: Ints = field(init=False)
     # shape (runs, n): values of single clients by metric, taken at the end
     by_client: Mapping[str, Array] = field(init=False, default_factory=dict)
-    # latest round of each measured or charged number
-    _latest: dict[tuple[str, str], int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ended_at = np.full(len(self.diverged_at), -1)
@@ -261,29 +251,24 @@ class History:
 
     def measure(self, round: int, values: Mapping[str, Array]) -> None:
         """Add the measurements before a round; those of diverged runs are NaN."""
-        self._check_names("measured", round, values)
         for name, value in values.items():
             self.measured.append((round, name, np.where(self.diverged, np.nan, value)))
 
     def charge(self, round: int, costs: Mapping[str, Array]) -> None:
         """Add the costs of a round, counted from 1."""
-        self._check_names("charged", round, costs)
         self.charged.extend((round, name, cost) for name, cost in costs.items())
 
-    def _check_names(self, kind: str, round: int, names: Iterable[str]) -> None:
-        """Raise an error if a number of the same round and kind has one of these names."""
+    def check_names(self) -> None:
+        """Raise an error if two numbers of the first round have the same name."""
+        names = ["diverged_at"]
+        for rows in (self.measured, self.charged):
+            names += [name for at, name, _ in rows if at == rows[0][0]]
         for name in names:
-            if name == "diverged_at" or self._latest.get((kind, name)) == round:
-                raise taken(name)
-            self._latest[kind, name] = round
-
-    def check_costs(self) -> None:
-        """Raise an error if a cost has the name of a measurement."""
-        measured, charged = (
-            {name for _, name, _ in rows} for rows in (self.measured, self.charged)
-        )
-        for name in measured & charged:
-            raise taken(name)
+            if names.count(name) > 1:
+                raise InputError(
+                    f"metrics: the history already has {name!r}; use another name in metrics, or "
+                    "in the sampler's method measured"
+                )
 
     def mark_diverged(self, round: int, lost: Bools) -> None:
         """Note which runs lost their model in a round, counted from 1."""

@@ -74,7 +74,6 @@ class NetworkLearner(Learner):
     device: str = "cpu"  # pyTorch's name
     # estimated bytes of one slot's step; stacks are split so that they use at most ``STACK_BYTES``
     activation_bytes: int = 1
-    converted_share: float = 0.0  # fraction of the free memory that converted samples may use
     # shape (rounds, n): the clients available in each round; all by default
     trace: Bools | None = None
     delays: Delays | None = None  # seconds of the clients
@@ -92,7 +91,7 @@ class NetworkLearner(Learner):
     def __post_init__(self) -> None:
         self.label_counts = None if self.data.classes is None else self.data.label_counts()
         self.labels = None if self.label_counts is None else self.label_counts.argmax(1)
-        self.samples = Samples(self.data, self.inputs, self.device, self.converted_share)
+        self.samples = Samples(self.data, self.inputs, self.device)
         # Of the last round:
         self.training_costs: dict[str, Array] = {}
         self.work_losses: Array = np.empty(0)

@@ -24,7 +24,6 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
 from fedsampling.learning.training.history import History
 from fedsampling.samplers.checking.validation import Checked
-from fedsampling.samplers.interface.guest import is_user
 from fedsampling.samplers.scheme import Scheme, Slots, View
 
 if TYPE_CHECKING:
@@ -103,8 +102,6 @@ def train(
         checked.live = ~history.diverged
         theta, charges = play_round(learner, checked, theta, Draws(seed_array, t))
         history.charge(t + 1, charges)
-        if t == first and is_user(type(sampler)):
-            history.check_costs()
         history.mark_diverged(t + 1, ~learner.finite(theta))
         theta = learner.reset(theta, history.diverged)
     checked.check_last_sums()
@@ -192,9 +189,11 @@ class Learner(Protocol):
 
     def state(self, theta: Any) -> Mapping[str, NDArray[Any]]:
         """Return everything that later rounds depend on, including θ, as arrays."""
+        return {"theta": theta}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Any:
         """Restore a state, and return its θ."""
+        return state["theta"]
 
 
 # The condition that ends a run before its last round.

@@ -14,7 +14,6 @@ import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedsampling.base import memory
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.network import Keep, Network, Parts, everything
 from fedsampling.learning.models.products import multiply, subtract_product
@@ -246,10 +245,8 @@ class Samples:
     data: FederatedDataset
     inputs: Inputs  # conversion of stored samples: x/255, (x/255 − 1/2)/(1/2), x, or integers
     device: str  # pyTorch's name
-    converted_share: float = 0.0  # fraction of the free memory that converted samples may use
     x: Tensor = field(init=False)
     y: Tensor = field(init=False)
-    _converted: dict[int, Tensor | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.x = tensor_of(self.data.x).to(self.device)
@@ -272,12 +269,3 @@ class Samples:
             return x.float()
         unit = x.to(torch.float32, copy=True).div_(255)
         return unit if self.inputs == "unit" else unit.sub_(0.5).div_(0.5)
-
-    def converted(self, x: Tensor) -> Tensor | None:
-        """Convert all of `x` and keep the result; return None if that takes too much memory."""
-        if self.device != "cpu":
-            return None
-        if (key := x.data_ptr()) not in self._converted:
-            fits = 4 * x.numel() <= self.converted_share * memory.free()
-            self._converted[key] = self.convert(x) if fits else None
-        return self._converted[key]
