@@ -84,6 +84,9 @@ def test_the_commands_lead_from_a_job_to_the_report(pipeline, tmp_path):
         theirs = pipeline.results / manifest.relative_to(project.results)
         assert json.loads(manifest.read_text()) == json.loads(theirs.read_text())
     assert call("draw", PAPER, *reused).exit_code == 0
+    drawn = {path: path.stat().st_ino for path in (project.folder / "artefacts").rglob("*.*")}
+    assert call("draw", PAPER, *reused).exit_code == 0
+    assert drawn == {path: path.stat().st_ino for path in drawn}  # up to date, and not redrawn
     for artefact in ("figure1", "table1"):
         out = Path(call("render", PAPER, artefact, *where).stdout.strip())
         theirs = pipeline.results / "artefacts" / PAPER / artefact
@@ -135,6 +138,9 @@ class TestBadInput:
         )
         assert "run 'fedsampling draw <paper>' first" in complaint("report", *where)
         assert f"snakemake --cores all {PAPER}' first" in complaint("verdicts", *where)
+        assert complaint("report", *where, "--", PAPER) == (
+            f"{PAPER}: no effect without --unfinished; remove it"
+        )
         result = call("draw", PAPER, *where)
         assert result.exit_code == 1
         assert result.stderr.splitlines()[0] == (

@@ -111,6 +111,14 @@ def test_plots_have_a_line_for_each_history():
     assert extended is axes
 
 
+def test_labels_of_a_plot_are_text_and_no_formulas(tmp_path):
+    label = r"$\undefined{$ costs 5 $"
+    axes = fs.plot({label: HISTORIES["a"], "_mine": HISTORIES["a"]})
+    axes.figure.savefig(tmp_path / "a.png")  # which would fail on the formula
+    texts = [text.get_text().lstrip("\u200b") for text in axes.get_legend().get_texts()]
+    assert texts == [label.replace("$", r"\$"), "_mine"]
+
+
 def test_latex_has_rules_a_bold_best_caption_and_label():
     table = fs.compare({"my_sampler": HISTORIES["a"], "b": HISTORIES["b"]})
     lines = fs.to_latex(table, caption="Accuracy.", label="tab:mine").splitlines()

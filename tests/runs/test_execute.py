@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fedsampling.experiments.config import Config
+from fedsampling.experiments.config import PRODUCTS_VARIABLE, Config
 from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.specs import Job, jobs
 from fedsampling.learning.models import products
@@ -80,6 +80,21 @@ def test_a_run_names_its_commit_and_whether_code_or_papers_differed(
     if edited:
         (tmp_path / edited).write_text("changed", encoding="utf-8")
     assert re.fullmatch(commit, runs._commit())
+
+
+def test_a_package_installed_in_another_checkout_has_no_commit(tmp_path, monkeypatch):
+    checkout(tmp_path, "README.md")
+    installed = tmp_path / "module.py"
+    installed.touch()
+    monkeypatch.setattr(runs, "__file__", str(installed))
+    assert runs._commit() is None
+
+
+def test_the_configured_library_of_products_is_chosen_over_the_variables(monkeypatch):
+    monkeypatch.setenv(PRODUCTS_VARIABLE, "mkl")
+    for configured, chosen in (("auto", "mkl"), ("onednn", "onednn")):
+        runs.choose_products(Config(products=configured))
+        assert os.environ[PRODUCTS_VARIABLE] == chosen
 
 
 def test_runs_of_networks_record_the_library_of_products():

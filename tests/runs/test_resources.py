@@ -15,6 +15,7 @@ from fedsampling.runs.resources import (
     Measured,
     Need,
     excesses,
+    load_measurements,
     measurement_key,
     need,
     partition_limits,
@@ -76,6 +77,12 @@ def test_measured_times_apply_only_on_the_kind_of_device_they_were_measured_on(
     )
 
 
+def test_memory_of_all_seeds_of_a_block_is_requested():
+    measurements, seeds = {measurement_key(job("network")): Measured(1, "cpu", 700)}, 20
+    block = replace(job("network"), runs=seeds * job("network").runs)
+    assert need(block, measurements, cluster()).mem_mb == DEFAULTS["network"].mem_mb + 14000
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
@@ -90,6 +97,19 @@ def test_a_gpu_is_requested_in_the_form_that_the_site_accepts(settings, expected
     result = request(GPU_JOB, cluster(**settings))
     names = ("gpu", "gpu_model", "gres", "slurm_partition")
     assert tuple(result[name] for name in names) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "measurements"),
+    [
+        ('{"a/b/c": {"step": 0.1, "device": "cpu"}}', {"a/b/c": Measured(0.1)}),
+        *((text, {}) for text in ("", "[]", '{"a": {"step": "x"}}')),
+        ('{"a": {"step": NaN}}', {}),
+    ],
+)
+def test_saved_measurements_are_read_and_corrupt_ones_ignored(tmp_path, content, measurements):
+    (tmp_path / "calibration.json").write_text(content)
+    assert load_measurements(tmp_path) == measurements
 
 
 def test_requests_beyond_the_partitions_that_sinfo_prints_are_reported(tmp_path, monkeypatch):

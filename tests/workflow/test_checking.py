@@ -147,3 +147,15 @@ def test_time_and_memory_of_a_network_are_saved_with_the_device(tmp_path):
     models = 4 * 39_760 * (2 + 3 * 10) / 2**20
     assert models < saved.seed_mb < 3 * models
     assert 0 < saved.step < line.hours * 3600
+
+
+def test_an_experiment_that_cannot_be_estimated_is_reported_with_the_reason(tmp_path, monkeypatch):
+    def measure(*_):
+        raise InputError("data: too few")
+
+    monkeypatch.setattr(checking, "measure", measure)
+    settings = {"scale": "quick", "data": "embedded", "experiments": [f"{PAPER}/mnist"]}
+    estimate = checking.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
+    note = f"not estimated  {PAPER}/mnist: data: too few"
+    assert estimate.notes == [note]
+    assert note in checking.cost_table(estimate).splitlines()

@@ -13,6 +13,8 @@ from fedsampling.workflow import comparing
 from fedsampling.workflow.comparing import (
     Comparison,
     OwnProblem,
+    check_entry,
+    wins_and_losses,
 )
 
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
@@ -91,6 +93,14 @@ def test_the_default_scale_is_the_one_with_finished_runs_of_the_other_samplers(
     sets, problem, scale
 ):
     assert comparing.usual_scale(sets, problem) == scale
+
+
+def test_m_may_exceed_the_population_of_the_check(monkeypatch):
+    checked = []
+    monkeypatch.setattr(comparing, "check_sampler", checked.append)
+    for m in (20, 3):
+        check_entry({"name": "md", "m": m}, {"m": 5})
+    assert [scheme.m for scheme in checked] == [12, 3]
 
 
 @pytest.mark.parametrize(
@@ -205,3 +215,12 @@ def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path,
 
     assert left_out(*problem) == {"delayhet_sampling", "delayhet_submodular"}
     assert left_out("--data", str(tmp_path / "targets.npz")) == {"fedgs", "hics", "target"}
+
+
+def test_datasets_are_named_on_which_the_whole_interval_is_on_one_side_of_one():
+    rows = [("Synthetic, IID", 1.1, 1.3), ("DNA", 1.2, 1.4), ("Spam", 0.9, 1.1)]
+    matrix = pd.DataFrame(rows, columns=["title", "speed_up_low", "speed_up_high"])
+    assert wins_and_losses(matrix.assign(scheme="mine"), "mine") == [
+        "  faster than MD in rounds: Synthetic, IID; DNA",
+        "  slower than MD in rounds: on no dataset",
+    ]

@@ -6,7 +6,8 @@ import pytest
 
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
-from fedsampling.workflow.checking import batch_cost, work_of
+from fedsampling.workflow.checking import available_data, batch_cost, work_of
+from fedsampling.workflow.plan import plan
 
 PAPERS, WHERE = Path(__file__).parents[2] / "papers", Where(Path("unused"), None)
 # The stand-in of MNIST has 6000 training samples over 100 clients, and 1000 tests.
@@ -54,3 +55,15 @@ def test_memory_counts_models_and_one_step_of_each_slot():
     assert 4 * d < step_bytes < 3 * 4 * d  # a gradient, and activations
     pairs = work_of(settings({"name": "divfl", "m": 10}), "embedded", WHERE)
     assert pairs.bytes - work.bytes == 4 * 8 * 100**2 + 12 * 100 * d
+
+
+@pytest.mark.parametrize(
+    ("held", "data"), [(("ijcnn1.tr", "ijcnn1.val", "ijcnn1.t"), "official"), ((), "embedded")]
+)
+def test_files_in_the_mirror_are_available(tmp_path, held, data):
+    jobs = plan({"papers": ["rizk2022importance"], "scale": "quick"}, PAPERS).jobs
+    job = jobs["rizk2022importance/classification/base/fedavg/block-0"]
+    (tmp_path / "ijcnn1").mkdir()
+    for name in held:
+        (tmp_path / "ijcnn1" / name).touch()
+    assert available_data(job, tmp_path / "cache", str(tmp_path)) == data

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256
 from fedsampling.cli import main
-from fedsampling.data.sources.sources import SOURCES
-from fedsampling.workflow.data_files import fetch_each, verify_dataset
+from fedsampling.data.sources.sources import SOURCES, official_datasets
+from fedsampling.workflow.data_files import fetch_each, verify_dataset, verify_each
 
 PAPERS = Path(__file__).parents[2] / "papers"
 SETTINGS = {"scale": "quick", "data": "embedded", "papers": ["rizk2022importance"]}
@@ -62,6 +62,13 @@ def test_a_file_without_a_checksum_is_not_called_verified(copy, tmp_path, monkey
     lines, faults = verify_dataset("nycmesh", tmp_path, str(copy))
     assert faults == []
     assert lines[1].startswith("  mirror: nodes.csv: not verified: no checksum is known; counts")
+
+
+def test_missing_files_are_an_error_only_for_named_datasets(tmp_path):
+    lines = list(verify_each([], tmp_path, None))
+    assert lines == [f"{name}: no local files" for name in official_datasets()]
+    with pytest.raises(InputError, match="mnist: no local files; run 'fedsampling data fetch"):
+        list(verify_each(["mnist"], tmp_path, None))
 
 
 def test_an_unknown_dataset_is_an_error_before_any_download(tmp_path):

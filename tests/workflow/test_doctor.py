@@ -63,6 +63,18 @@ def test_a_slot_that_depends_on_its_neighbours_fails_the_check(monkeypatch):
     assert check_network("mlp", "cpu").fix == doctor.PLAIN_KERNELS
 
 
+def test_an_error_of_the_gpu_is_a_failed_check(monkeypatch):
+    def missing_kernel(learner):
+        raise RuntimeError("CUDA error: no kernel image is available\nCompile with …")
+
+    monkeypatch.setattr(doctor, "learner", lambda model, device: None)
+    monkeypatch.setattr(doctor, "_distances", missing_kernel)
+    finding = check_network("mlp", "cuda")
+    assert finding == doctor.Finding("mlp: CUDA error: no kernel image is available", doctor.ON_CPU)
+    with pytest.raises(RuntimeError):
+        check_network("mlp", "cpu")
+
+
 @pytest.mark.parametrize("fix", ["", "do something"])
 def test_the_command_fails_if_a_check_fails(monkeypatch, tmp_path, fix):
     monkeypatch.setattr(doctor, "check_network", lambda name, device: doctor.Finding(name, fix))
@@ -108,6 +120,18 @@ def test_runs_are_compared_with_the_stored_results(project, by, outcome):
     assert provenance.recheck_sentence(checked).startswith(
         f"Recomputed on this machine: {agree} of 9 agree"
     )
+
+
+def test_a_share_is_drawn_by_a_seed(project):
+    drawn = [[run.hash for run in recheck(project, share=0.4, seed=seed)] for seed in (1, 1, 2)]
+    assert [len(hashes) for hashes in drawn] == [4, 4, 4]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_spot_check_keeps_to_its_processor_time(project, monkeypatch):
+    clock = iter(range(0, 1000, 4))
+    monkeypatch.setattr(doctor.time, "process_time", lambda: next(clock))
+    assert len(recheck(project)) == 4  # which ends 16 seconds after the start: another may take 5
 
 
 # With large steps on heterogeneous data, training amplifies rounding errors; with small ones it

@@ -7,10 +7,19 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.workflow import listing
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def generated(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(listing, "REPOSITORY", tmp_path)
+    listing.write()
+    return tmp_path
 
 
 def test_the_repositorys_generated_files_are_up_to_date(monkeypatch):
@@ -22,6 +31,14 @@ def test_the_default_configuration_has_the_defaults_of_the_model():
     assert Config(**yaml.safe_load(listing.documented())) == Config()
 
 
+def test_changed_values_are_accepted_but_an_unknown_key_is_not(generated):
+    path = generated / "config.yaml"
+    path.write_text(path.read_text().replace("scale: quick", "scale: paper"))
+    assert listing.differing() == []
+    path.write_text(path.read_text() + "scal: paper\n")
+    assert listing.differing() == ["config.yaml"]
+
+
 @pytest.mark.parametrize("name", ["config", "paper"])
 def test_schemas_accept_the_repositorys_files_and_reject_a_misspelt_key(name):
     # "$defs" are found by reference, so the drafts do not differ in what these schemas use.
@@ -31,3 +48,11 @@ def test_schemas_accept_the_repositorys_files_and_reject_a_misspelt_key(name):
         content = json.loads(json.dumps(yaml.safe_load(path.read_text("utf-8")), default=str))
         assert list(Draft7Validator(schema).iter_errors(content)) == []
         assert list(Draft7Validator(schema).iter_errors(content | {"titel": ""}))
+
+
+def test_other_folders_are_not_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for verb in (listing.write, listing.check):
+        with pytest.raises(InputError, match="is not the repository of this fedsampling"):
+            verb()
+    assert list(tmp_path.iterdir()) == []

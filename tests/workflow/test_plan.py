@@ -19,6 +19,7 @@ from fedsampling.runs.execute import execute
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.snakefile import (
     check_file,
+    check_targets,
     is_stopped_by_user,
     open_project,
     select_experiments,
@@ -125,6 +126,15 @@ def test_a_file_with_a_duplicate_key_is_one_line(tmp_path, capsys, read):
     assert capsys.readouterr().err.endswith(line)
 
 
+def test_an_unwritable_results_folder_is_one_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "results").touch()
+    monkeypatch.setattr("fedsampling.workflow.snakefile.RESULTS", tmp_path / "results")
+    with pytest.raises(SystemExit):
+        open_project(QUICK, ConfigSettings())
+    line = f"fedsampling: {tmp_path}/results: cannot be written ("
+    assert capsys.readouterr().err.startswith(line)
+
+
 def test_a_dry_run_updates_only_an_outdated_plan_of_the_same_configuration(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "papers").symlink_to(PAPERS)
@@ -137,6 +147,12 @@ def test_a_dry_run_updates_only_an_outdated_plan_of_the_same_configuration(tmp_p
     assert path.read_text() == "outdated"
     open_project(QUICK, ConfigSettings())
     assert path.read_text().startswith('{"digest"')
+
+
+def test_compare_without_a_sampler_explains_how_to_add_one(capsys):
+    with pytest.raises(SystemExit):
+        check_targets(["compare"], ["compare"], open_project(QUICK, ConfigSettings()))
+    assert capsys.readouterr().err.endswith("; add --config schemes='[my_sampler.py]'\n")
 
 
 def test_the_log_of_snakemake_shows_whether_the_user_stopped_it(tmp_path):

@@ -17,7 +17,7 @@ from fedsampling.runs import places
 from fedsampling.runs.places import INDEX
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow import project as projects
-from fedsampling.workflow.project import PLAN, Project
+from fedsampling.workflow.project import PLAN, TEMPLATES, Project
 from fedsampling.workflow.snakefile import open_project
 
 ROOT = Path(__file__).parents[2]
@@ -113,6 +113,19 @@ def test_scale_best_depends_on_which_runs_are_in_the_store(opened, resolutions, 
     (store / "ab" / "abc.parquet").touch()
     _ = opened(**best).plan
     assert resolutions == ["best", "best"]
+
+
+def test_a_users_sampler_is_part_of_the_key(opened, resolutions, tmp_path, forget_own_files):
+    file = tmp_path / "mine.py"
+    text = (
+        "from fedsampling import Scheme\n\n\n"
+        'class Mine(Scheme, name="mine_of_a_project"):\n    """Everybody."""\n'
+    )
+    for number in (1, 2):
+        file.write_text(f"{text}    number: int = {number}\n")
+        forget_own_files()
+        assert opened(schemes=[str(file)]).plan.users_samplers == {"mine_of_a_project": str(file)}
+    assert len(resolutions) == 2
 
 
 # A folder of results has one plan at a time.
@@ -284,6 +297,16 @@ def test_the_code_of_a_papers_run_kind_changes_the_digests_of_its_jobs(moved_by)
     result = moved_by("STEP = 1e-6", "STEP = 1e-5", "simulations.py")
     assert {name for name in result if name.startswith("job ")} == due
     assert f"artefacts/{RIZK}/gradient" in result
+
+
+def test_a_changed_template_changes_the_digest_of_the_report(tmp_path, monkeypatch):
+    before = plan()
+    digests_before = digests(before)
+    shutil.copytree(TEMPLATES, tmp_path / "templates")
+    monkeypatch.setattr(projects, "TEMPLATES", tmp_path / "templates")
+    assert digests(before) == digests_before
+    (tmp_path / "templates" / "style.css").write_text("p { color: red; }")
+    assert differing(digests_before, digests(before)) == {"report"}
 
 
 def test_changed_code_changes_the_digests_of_dependent_steps():

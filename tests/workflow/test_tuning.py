@@ -58,3 +58,19 @@ def test_one_command_goes_from_trials_to_the_chosen_cases(tmp_path, tune):
     assert (best["experiment"], best["sampler"], best["chosen"]) == ("digit", "md", "True")
     assert tune(config, "crossmatrix/digit").stdout == first.stdout
     assert chosen.read_text().count("\n") == 2
+
+
+def test_invalid_names_and_scales_are_one_line(tune):
+    quick = "scale: quick\ndata: embedded\npapers: [crossmatrix]\n"
+    for config, name, line in (
+        (quick, "crossmatrix/digits", "'crossmatrix/digits' has no tuning; did you mean"),
+        (
+            "papers: [crossmatrix]\n",
+            "crossmatrix/digit",
+            "scale: best computes no runs; use scale=paper, or reduced\n",
+        ),
+    ):
+        wrong = tune(config, name)
+        assert wrong.exit_code == 2
+        assert wrong.stderr.startswith(f"fedsampling: {line}")
+        assert len(wrong.stderr.splitlines()) == 1
