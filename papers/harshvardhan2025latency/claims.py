@@ -80,6 +80,11 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
         finding = over_choices(
             {words[labels]: reading for labels, reading in findings.items()}, words[main]
         )
+        if finding.verdict != DEPENDS:  # whose reason counts the verdicts
+            agree = [reading.verdict for reading in findings.values()].count(findings[main].verdict)
+            caveat += (
+                f" {agree} of the {len(findings)} combinations that were run give one verdict."
+            )
     open_because = ""
     if spec.open_choices and any(name in paper.left_out for name in _variants(spec)):
         open_because = "The runs of its open choices are not finished."

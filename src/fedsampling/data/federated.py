@@ -125,8 +125,9 @@ class FederatedDataset:
         """Compute the statistics for the dataset's card.
 
         Returns clients: number, samples per client, share of all samples held by the largest tenth,
-        smallest and largest p.  Samples: shape and type.  Class labels: number, and median number
-        of a client's labels.  Tests: number and, if clients have their own, number per client.
+        smallest and largest p.  Samples: shape and type.  Class labels: number, median number of a
+        client's labels, share of the commonest.  Tests: number and, if clients have their own,
+        number per client.
         """
         statistics: dict[str, int | float | str] = {
             "clients": self.n_clients,
@@ -143,6 +144,9 @@ class FederatedDataset:
                 "classes": self.classes,
                 "median labels of a client": float(np.median((self.label_counts() > 0).sum(1))),
             }
+        counts = np.unique(self.y, return_counts=True)[1]
+        if 10 * len(counts) <= self.y.size:  # labels repeat, measurements do not
+            statistics["share of the commonest label"] = float(counts.max() / self.y.size)
         statistics["test samples"] = len(self.x_test)
         if self.start_test is not None:
             statistics |= _spread("test samples per client", np.diff(self.start_test))
