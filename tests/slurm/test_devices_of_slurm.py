@@ -4,7 +4,6 @@ import pytest
 from project import TOY
 
 KIND = '"weights": Need(20, 1500)'
-PARTITIONS = "profiles/slurm/partitions.yaml"
 
 
 def with_use_for_a_device(copy):

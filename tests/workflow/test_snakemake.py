@@ -31,7 +31,6 @@ REGRESSION = {
     "seed_block": 2,
 }
 ALL = {"simulate": 3, f"draw_{PAPER}": 1, "cards_without_files": 1, "report": 1, "all": 1}
-AFTER = {key: n for key, n in ALL.items() if key not in ("cards_without_files", "simulate")}
 NOTHING = "Nothing to be done"
 
 
