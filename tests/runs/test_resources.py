@@ -99,6 +99,12 @@ def test_a_gpu_is_requested_in_the_form_that_the_site_accepts(settings, expected
     assert tuple(result[name] for name in names) == expected
 
 
+def test_a_job_that_cannot_use_a_gpu_requests_none():
+    with_gpus = cluster(gpu="gpu", gpu_model="a100", cpu_partition="c", gpu_partition="g")
+    result = request(Need(1, 100), with_gpus)
+    assert (result["gpu"], result["gpu_model"], result["slurm_partition"]) == (None, None, "c")
+
+
 @pytest.mark.parametrize(
     ("content", "measurements"),
     [

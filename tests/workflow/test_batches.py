@@ -15,7 +15,10 @@ from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED
 from fedsampling.experiments.config import Config
 from fedsampling.runs import places
 from fedsampling.runs.resources import (
+    Measured,
     RuleResources,
+    measurement_key,
+    save_measurements,
 )
 from fedsampling.workflow import running
 from fedsampling.workflow.plan import QUICK_JOBS_PER_PROCESS, plan
@@ -88,6 +91,17 @@ def test_a_batch_requests_the_largest_needs_of_its_jobs():
         network = any(planned.jobs[job].runs[0].settings["kind"] == "network" for job in names)
         assert request["gpu"] == (1 if network else None)
         assert request["runtime"] >= (241 if network else 6)
+
+
+def test_the_estimates_of_a_batch_add_up(tmp_path):
+    few = {"regression": {"jobs_per_process": 4, "seeds": 5, "seed_block": 1}}
+    planned = quick_plan(data="official", scale="paper", overrides={PAPER: few})
+    name, names = next(iter(planned.batches.items()))
+    jobs = [planned.jobs[job] for job in names]
+    save_measurements({measurement_key(job): Measured(600 / job.steps) for job in jobs}, tmp_path)
+    resources = RuleResources(planned.jobs, planned.batches, planned.config.cluster, tmp_path)
+    minutes = 1 + 10 * planned.config.cluster.margin * len(jobs)
+    assert resources.of(name)["runtime"](None, 1) == minutes
 
 
 def nothing(stop):
