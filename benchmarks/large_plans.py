@@ -47,7 +47,7 @@ def plans(folder: Path, jobs: int) -> None:
     plan = folder / "results" / "plan.json"
     print(f"  {'plan.json':32} {plan.stat().st_size / 1e6:8.0f} MB on disk")
     report("  read it", folder, "status")
-    report("  forecast its costs", folder, "plan", "--no-calibration")
+    report("  forecast its costs", folder, "plan")
 
 
 def stores(folder: Path, runs: int) -> None:

@@ -92,6 +92,7 @@ def test_the_commands_lead_from_a_job_to_the_report(pipeline, tmp_path):
         theirs = pipeline.results / "artefacts" / PAPER / artefact
         for name in json.loads(out.read_text())["files"].values():
             assert (out.parent / name).read_bytes() == (theirs / name).read_bytes()
+        assert out.with_name(f"{artefact}.pdf").exists() == (artefact == "figure1")
     verdicts, theirs = (
         folder / "claims" / f"{PAPER}.json" for folder in (project.folder, pipeline.results)
     )
@@ -107,7 +108,7 @@ class TestBadInput:
         ("arguments", "line"),
         [
             (["run", "rizk"], "paper: 'rizk' is not in the configuration; known: "),
-            (["run", FEDAVG.replace("avg", "av")], f"; did you mean '{FEDAVG}'?"),
+            (["run", FEDAVG, FEDAVG.replace("avg", "av")], f"; did you mean '{FEDAVG}'?"),
             (["render", PAPER, "figur1"], "artefact: 'figur1' is unknown; did you mean 'figure1'?"),
             (["render", "rizk2022", "figure1"], "paper: 'rizk2022' is unknown; did you mean 'riz"),
         ],
@@ -182,7 +183,9 @@ def test_the_unfinished_report_shows_finished_parts_and_lists_the_rest(where, mo
         return draw_function(paper, artefact)
 
     monkeypatch.setattr("fedsampling.workflow.drawing.draw_function", failing)
-    result = call("report", "--unfinished", *where)
+    line = complaint("report", *where, "--", PAPER)
+    assert line == f"{PAPER}: no effect without --unfinished; remove it"
+    result = call("report", "--unfinished", *where, "--", PAPER)
     page = results / "unfinished" / "index.html"
     *_, what, last = result.output.splitlines()
     assert what == f"{PAPER}: unfinished: gradient, the drawing of figure2"
@@ -205,3 +208,8 @@ def test_targets_name_their_papers():
     assert papers_of([PAPER], papers) == [PAPER]
     assert papers_of([f"results/claims/{PAPER}.json"], papers) == [PAPER]
     assert papers_of([f"results/artefacts/{PAPER}/table1/table1.html"], papers) == [PAPER]
+
+
+@pytest.mark.parametrize("group", [[], ["data"]], ids=["all", "data"])
+def test_no_sentence_of_the_list_of_commands_is_cut_off(group):
+    assert "...\n  " not in call(*group, "--help").stdout

@@ -58,11 +58,7 @@ SCALED = {"name": "available", "available": 4, "m": 2, "report": "full", "scale"
         ({"name": "divfl", "m": 2}, {}, "scheme: divfl needs gradients, which other frameworks'"),
         ({"name": "tifl", "m": 2}, {}, "sampler.name: tifl needs the clients' delays, which are"),
         ({"name": "power_of_choice", "m": 2, "d": 3}, {}, "losses: power_of_choice needs them;"),
-        (
-            {"name": "clustered_size", "m": 2},
-            {"offered": [1, 2]},
-            "scheme: clustered_size requires",
-        ),
+        ({"name": "clustered_size", "m": 2}, {"offered": [1, 2]}, "scheme: clustered_size requ"),
         (SCALED, {}, "scheme: available scales the clients' steps, which other frameworks do not"),
         ({"name": "mifa", "m": 2}, {}, "scheme: mifa adds remembered updates"),
     ],

@@ -218,16 +218,7 @@ def test_links_of_either_form_are_the_same():
         np.testing.assert_array_equal(ends.reshape(2, 2, 2), list(LINES.values()))
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"<html>",
-        b"[1, 2]",
-        b'[{"id": 1, "status": "active"}]',
-        plain([({"status": "active"}, [[1, 2], [3]])]),
-        plain([({"status": "active"}, [[1, 2]])]),
-    ],
-)
+@pytest.mark.parametrize("content", [b"<html>", b"[1, 2]", b'[{"id": 1, "status": "active"}]'])
 def test_anything_else_is_refused(content, tmp_path):
     (tmp_path / "links.json").write_bytes(content)
     with pytest.raises(InputError, match=r"links\.json: not a network of NYC Mesh"):

@@ -178,11 +178,6 @@ def test_ids_that_numpy_would_change_are_refused(value):
         assert refused_or_data(lambda: fs.federated(X, LABELS, clients=values)) is None  # noqa: B023
 
 
-def test_names_of_clients_are_no_tuples():
-    clients = {(0, 1): (X, LABELS), (1, 0): (X, LABELS)}
-    assert refused_or_data(lambda: fs.from_clients(clients)) is None
-
-
 INTEGERS_OF_64_BITS = st.integers(1 - 2**63, 2**63 - 1)
 ONE_ID = st.one_of(
     st.sampled_from(["NA", "None", "01", "1", "1e5", "100000", "1.0", "true", "0.50", ".5", "-0"]),
@@ -229,20 +224,16 @@ SAMPLES = {  # x, and the same numbers as a plain array; None if it must be refu
     "float32's largest": (changed(X, 2, 3.4e38), changed(X, 2, 3.4e38)),
     "negative images": (BYTES.reshape(N, 2, 3) - 1, (BYTES.reshape(N, 2, 3) - 1).astype(float)),
     "too large": (changed(X, 2, 1e300), None),
-    "NaN": (changed(X, 2, np.nan), None),
     "masked": (MASKED, None),
     "missing object": (changed(X.astype(object), (2, 1), None), None),
     "text in a list": ([[1, "2", 3]] * N, None),
     "mixed objects": (changed(X.astype(object), (2, 1), True), None),
-    "bytes": (X.astype("S8"), None),
-    "complex": (X + 1j, None),
     "dates": (BYTES.astype("M8[s]"), None),
+    "complex": (X + 1j, None),
     "zero features": (X[:, :0], None),
     "zero rows": (X[:0], None),
     "ragged": ([[1.0]] * (N - 1) + [[1.0, 2.0]], None),
     "text": ("data", None),
-    "None": (None, None),
-    "structured": (np.zeros(N, [("a", float)]), None),
 }
 
 
@@ -269,12 +260,9 @@ TARGETS = {  # y of floats or sequences; None if it must be refused
     "NaN": (changed(X[:, 0], 3, np.nan), None),
     "too large": (changed(X[:, 0], 3, 1e300), None),
     "dates": (BYTES[:, 0].astype("M8[s]"), None),
-    "tuples": ([(1, "a")] * N, None),
-    "missing category": (pd.Categorical([*LABELS[1:], None]), None),
     "category": (pd.Categorical(LABELS), LABELS),
     "nullable": (pd.array(BYTES[:, 0], "Int64"), BYTES[:, 0]),
     "missing nullable": (pd.array([*range(7), None], "Int64"), None),
-    "masked": (np.ma.masked_array(BYTES[:, 2], BYTES[:, 2] > 100), None),
 }
 
 
@@ -308,25 +296,6 @@ def test_wrong_tokens_are_refused(name):
     assert refused_or_data(lambda: fs.federated(x, y, clients=OWNERS, tokens=True)) is None
 
 
-OPTIONS = {
-    "seed": [-1, None, 2**64, 1.5, True],
-    "test_share": [0, 1, float("nan"), "0.2", [0.2]],
-    "importance": ["size", None, ["samples"]],
-    "name": [None],
-    "tokens": ["yes", None],
-    "partition": ["unknown", 1, {"name": "by_digit", "x": 1}, object()],
-    "clients": [5, "abc", [], [1] * (N - 1), [[1]] * N, object()],
-}
-
-
-@pytest.mark.parametrize("option", OPTIONS)
-def test_wrong_options_are_refused(option):
-    for value in OPTIONS[option]:
-        options = {"clients": OWNERS, option: value}
-        assert refused_or_data(lambda: fs.federated(X, LABELS, **options)) is None, value  # noqa: B023
-    assert fs.federated(X, LABELS, clients=OWNERS, seed=np.int64(3)).n_clients == 2
-
-
 FRAME = pd.DataFrame(X, columns=[*"pqr"]).assign(y=LABELS, c=OWNERS)
 BY_LEVEL = pd.concat({"x": FRAME[[*"pqr"]], "is": FRAME[["y", "c"]]}, axis=1)
 INTEGERS = pd.DataFrame(FRAME.to_numpy()).astype({0: float, 1: float, 2: float})
@@ -339,19 +308,15 @@ TABLES = {  # a table and its options; whether it must give the clients of FRAME
     "other index": (FRAME.set_axis([7] * N), {}, True),
     "duplicate": (pd.concat([FRAME, FRAME[["p"]]], axis=1), {}, False),
     "outer level": (BY_LEVEL, {"target": "is", "client": ("is", "c")}, False),
-    "missing feature": (FRAME.assign(p=[None, 1.0] * 4), {}, False),
     "arrays beside features": (FRAME.assign(p=[*X]), {"encode": "pooled"}, False),
-    "no features": (FRAME[["y", "c"]], {}, False),
     "no rows": (FRAME[:0], {}, False),
     "test without target": ({"train": FRAME, "test": FRAME[[*"pqr"]]}, {}, False),
     "test without feature": ({"train": FRAME, "test": FRAME.drop(columns="p")}, {}, False),
-    "empty train": ({"train": FRAME[:0], "test": FRAME}, {}, False),
     "only a test": ({"test": FRAME}, {}, False),
     "two tests": ({"train": FRAME, "test": FRAME}, {"x_test": X, "y_test": LABELS}, False),
     "unequal columns": ({**FRAME.to_dict("list"), "p": [1.0]}, {}, False),
     "target as feature": (FRAME, {"features": ["p", "y"]}, False),
     "unknown feature": (FRAME, {"features": ["p", "z"]}, False),
-    "no name": (FRAME, {"target": None}, False),
     "array": (X, {}, False),
 }
 
@@ -416,24 +381,17 @@ def test_damaged_files_are_refused(tmp_path):
 
 WRONG_ARRAYS = [
     {"x": None},
-    {"y": None},
     {"labels": np.ones(N)},
     {"x_test": X},
-    {"x_test": X[:, :2], "y_test": np.array(LABELS)},
     {"y": np.array(LABELS, object)},
-    {"client": np.ones(N - 1)},
-    {"x": np.ones(())},
 ]
 WRONG_TEXTS = [
     "p,p,y,client\n1,2,a,u\n3,4,b,v\n",
     "p,y,client\n1,2,a,u\n3,4,b,v\n",
-    "p,q,y,client\n1,a,u\n3,4,b,v\n",
     "p,q,y,client\n1,NA,a,u\n3,4,b,v\n",
     "p,q,y,client\n1,,a,u\n3,4,b,v\n",
-    "p,q,y,client\n1,2,,u\n3,4,b,v\n",
     "p,q,y,client\n1,2,1.5,u\n3,4,NA,v\n",
     "y,client\na,u\nb,v\n",
-    ",q,y,client\n0,2,a,u\n1,4,b,v\n",
 ]
 
 

@@ -41,7 +41,7 @@ def test_a_partition_assigns_samples_and_tests_are_held_out():
         X, Y, partition=fs.partitions.ByDigit(clients_per_label=2), test_share=0.2
     )
     assert by_label.n_clients == 4
-    by_owner = fs.federated(X, Y, clients=OWNER, test_share=0.2)
+    by_owner = fs.federated(X, Y, clients=OWNER, test_share=0.2, seed=np.int64(3))
     assert by_owner.n_samples.tolist() == [8, 16, 24]
     assert np.diff(by_owner.start_test).tolist() == [2, 4, 6]
     assert by_owner.names == ("a", "b", "c")
@@ -181,16 +181,6 @@ LOADER = torch.utils.data.DataLoader
 WEIGHTED = torch.utils.data.WeightedRandomSampler(np.arange(1.0, 61), 60)
 
 
-class Broken:
-    """A dataset whose samples cannot be read."""
-
-    def __len__(self):
-        return 60
-
-    def __getitem__(self, row):
-        raise OSError("no\nimage")
-
-
 def federated(**changed):
     return lambda: fs.federated(**{"x": X, "y": Y, "clients": OWNER} | changed)
 
@@ -215,14 +205,21 @@ def from_frame(frame=FRAME, **changed):
         (federated(clients=None, partition=ROTATED, test_share=0.2), "partition: rotated needs im"),
         (federated(x=Drawn(noise=1), y=None), "x: sample 0 differs each time"),
         (federated(x=LOADER(Drawn(), sampler=WEIGHTED), y=None), "x: the loader's samples differ"),
-        (federated(x=Broken(), y=None), "x: sample 0: OSError: no image; correct it"),
+        (federated(x=Drawn(noise="1"), y=None), "x: sample 0: TypeError: "),
         (federated(x=LOADER(Streamed()), y=None), "x: an iterable dataset has no order"),
+        (federated(test_share=1), "test_share: 1 is out of range; must be less than 1.0"),
+        (federated(partition=1), "partition: must be a name, a dict or a record"),
+        (federated(clients=[1] * 59), "clients: shape (59,); must be one owner per sample, (60,)"),
         (federated(client_info="no.csv"), "client_info: str is invalid; must be a table"),
         (federated(client_info=INFO.drop(columns="client")), "client_info: no column 'client'"),
         (federated(client_info=INFO[:2]), "client_info: 0 rows for client 'b'"),
         (federated(client_info=INFO.replace("b", "d")), "client_info: no training sample of"),
         (federated(x_test=X, y_test=Y, clients_test=[1] * 60), "clients_test: contains integers"),
         (lambda: fs.from_clients([(X, Y), (X[:, :2], Y)]), "client 1: samples of shape (2,)"),
+        (
+            lambda: fs.from_clients({(0, 1): (X, Y)}),
+            "samples: name (0, 1) is invalid",
+        ),
         (lambda: fs.from_clients([(X, Y)], test=1), "test: unknown in from_clients; did you mean"),
         (from_frame(target="z"), "target: no column 'z'; known: client, p, q"),
         (from_frame(FRAME_OF_ROWS), "frame: column 'Unnamed: 0' has row numbers"),

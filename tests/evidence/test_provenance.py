@@ -106,17 +106,8 @@ def test_the_first_round_that_differs_is_reported():
     assert compare_tables(recomputed, stored) == ("differs", 1.0, 3)
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "words"),
-    [
-        (["equal", "equal"], "2 of 2 agree (all in all stored digits)"),
-        (["equal", "differs"], "1 of 2 agree (all in all stored digits)"),
-        (
-            ["equal", "within tolerance", "rounding"],
-            "3 of 3 agree (1 in all stored digits, 1 until rounding errors grew)",
-        ),
-    ],
-)
-def test_the_summary_counts_runs_that_rounding_changed_apart(outcomes, words):
-    runs = [Recomputed("paper/job", 0, "", outcome, 0.0) for outcome in outcomes]
-    assert recheck_sentence(runs) == f"Recomputed on this machine: {words}"
+def test_the_summary_counts_runs_that_rounding_changed_apart():
+    outcomes = ("equal", "differs", "within tolerance", "rounding")
+    assert recheck_sentence(
+        [Recomputed("paper/job", 0, "", outcome, 0.0) for outcome in outcomes]
+    ).endswith("3 of 4 agree (1 in all stored digits, 1 until rounding errors grew)")

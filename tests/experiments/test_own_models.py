@@ -94,20 +94,11 @@ def test_errors_in_the_users_file_are_one_line_in_the_check(file, text, name, li
     assert line.format(file=file) in message
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("no\nfedsampling: it passes.py", r"'no\nfedsampling: it passes.py' is not a Python file"),
-        ("\x1b[2Jx.py", r"'\x1b[2Jx.py' is not a Python file"),
-        (f"{'x' * 5000}.py", "xx.py' is not a Python file"),
-    ],
-    ids=["newline", "terminal", "too long"],
-)
-def test_a_hostile_file_is_one_line_of_plain_text(name, line):
+def test_a_hostile_file_is_one_line_of_plain_text():
     with pytest.raises(InputError) as error:
-        check(Model, {"file": name, "name": "Two"}, "")
+        check(Model, {"file": f"{'x' * 5000}\nfedsampling: it passes\x1b[2J.py", "name": "Two"}, "")
     (message,) = error.value.lines
-    assert line in message
+    assert r"\nfedsampling: it passes\x1b[2J.py' is not a Python file" in message
     assert message.isprintable()
 
 

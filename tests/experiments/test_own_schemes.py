@@ -13,20 +13,14 @@ from fedsampling.workflow.project import Project
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {"experiments": ["crossmatrix/digit"], "scale": "quick", "data": "embedded"}
-SCHEME = '''"""Everybody."""
-import numpy as np
-from fedsampling import Scheme, Slots
+SCHEME = """import numpy as np
+from fedsampling.samplers.basic import Full
 
 
-class Mine(Scheme, name="mine_of_a_test"):
-    """All clients."""
-
-    def select(self, view, rng):
-        return Slots.of(np.ones((view.runs, len(view.p)), bool))
-
+class Mine(Full, name="mine_of_a_test"):
     def weigh(self, slots, view, rng):
         return view.p[slots.client]
-'''
+"""
 
 
 @pytest.fixture(autouse=True)

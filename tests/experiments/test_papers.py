@@ -12,7 +12,6 @@ from fedsampling.experiments.papers import (
     defining_modules,
     draw_function,
     load_paper,
-    matching,
     write_out,
 )
 from fedsampling.experiments.resolving import load_papers, without
@@ -102,13 +101,8 @@ def test_a_factor_multiplies_the_experiments_own_value():
         "same": {"work": {"step": 0.1}},
         "fifth": {"work": {"step": 0.02}, "rounds": 40},
     }
-
-
-@pytest.mark.parametrize("change", [{"server_step": "2x"}, {"title": "2x"}])
-def test_a_factor_without_a_number_to_multiply_names_its_place(change):
-    (key,) = change
-    with pytest.raises(InputError, match=rf"^experiments.digits.cases.twice.{key}: 2x multiplies"):
-        write_out({"digits": {**BASE, "cases": {"twice": change}}})
+    with pytest.raises(InputError, match=r"^experiments.digits.cases.twice.title: 2x multiplies"):
+        write_out({"digits": {**BASE, "cases": {"twice": {"title": "2x"}}}})
 
 
 def test_tuning_makes_a_twin_that_follows_its_experiment():
@@ -121,15 +115,3 @@ def test_tuning_makes_a_twin_that_follows_its_experiment():
         ("tuning_digits", {**BASE, "title": "Digits, on a holdout", "holdout": 0.2, "rounds": 8}),
         ("other", BASE),
     ]
-
-
-@pytest.mark.parametrize(
-    ("patterns", "names"),
-    [
-        (["a_one"], ["a_one"]),
-        (["a_*"], ["a_one", "a_two"]),
-        (["unknown", "c_*"], ["unknown", "c_*"]),
-    ],
-)
-def test_patterns_stand_for_the_names_that_match(patterns, names):
-    assert matching(patterns, ["a_one", "a_two", "b_one"]) == names

@@ -5,7 +5,6 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from tests.processes import run_python
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
@@ -32,19 +31,16 @@ class Doubling(Simulation, name="doubling"):
 @pytest.fixture
 def folder(tmp_path, forget_own_files):
     """A paper of one experiment, whose run kind stands beside it."""
-    write(tmp_path / "mine", "doubling")
-    (tmp_path / "mine" / "simulations.py").write_text(KIND)
-    (tmp_path / "mine" / "shared.py").write_text("FACTOR = 2\n")
-    return tmp_path / "mine"
-
-
-def write(folder, kind):
+    folder = tmp_path / "mine"
     texts = dict.fromkeys(("title", "authors", "venue", "url", "summary"), "")
     samplers = {"none": {"name": "none"}}
-    experiment = {"kind": kind, "title": "", "size": 3, "samplers": samplers, "seeds": 1}
-    content = {"key": folder.name, "year": 2020, **texts, "experiments": {"one": experiment}}
+    experiment = {"kind": "doubling", "title": "", "size": 3, "samplers": samplers, "seeds": 1}
+    content = {"key": "mine", "year": 2020, **texts, "experiments": {"one": experiment}}
     folder.mkdir()
     (folder / "paper.yaml").write_text(json.dumps(content | {"artefacts": {}, "claims": {}}))
+    (folder / "simulations.py").write_text(KIND)
+    (folder / "shared.py").write_text("FACTOR = 2\n")
+    return folder
 
 
 def planned_jobs(*folders):
@@ -90,15 +86,3 @@ def test_an_unusable_file_is_one_line_and_can_be_fixed_in_the_same_process(folde
         planned_jobs(folder)
     (folder / "simulations.py").write_text(KIND)
     assert planned_jobs(folder)
-
-
-def test_a_job_loads_its_run_kind_in_a_new_process(folder):
-    (job,) = planned_jobs(folder)
-    code = (
-        "import json, sys; from pathlib import Path; "
-        "from fedsampling.experiments.specs import Job, RunSpec; "
-        "run = RunSpec(**json.load(sys.stdin)); "
-        f"print(Job('mine', 'one', 'base', 'none', 0, (run,), Path({str(folder)!r})).kind.named)"
-    )
-    identity = json.dumps(job.runs[0].identity)
-    assert run_python("-c", code, text=identity).strip() == job.kind.named

@@ -12,7 +12,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import judge_function
 from fedsampling.experiments.resolving import resolve_experiments
-from fedsampling.experiments.simulations.simulation import Simulation, Where
+from fedsampling.experiments.simulations.simulation import Simulation, Where, tidy
 from fedsampling.experiments.specs import jobs
 from fedsampling.workflow.drawing import summarise
 from fedsampling.workflow.project import Project
@@ -52,6 +52,15 @@ def changed(summary, change, **chosen):
     rows, at = summary.rows.copy(), summary.select(**chosen).index
     rows.loc[at, "value"] = change(rows.loc[at, "value"])
     return replace(summary, rows=rows)
+
+
+def made_up(runs, settings):
+    """Join runs that are given as their case, sampler, seed and measurements."""
+    tables = [
+        tidy(columns).assign(case=case, sampler=sampler, seed=seed)
+        for case, sampler, seed, columns in runs
+    ]
+    return Summary(pd.concat(tables, ignore_index=True), settings, {})
 
 
 def simulate(paper, overrides):

@@ -1,4 +1,4 @@
-"""What every paper's files may say: colours, dates of rules, captions, verdicts in findings."""
+"""What every paper's files may say: colours, dates of rules, no typed verdicts."""
 
 import re
 from collections import defaultdict
@@ -12,7 +12,6 @@ from papers.harshvardhan2025latency.runtimes import LINES as LATENCY
 from papers.rizk2022importance.measures import SCHEMES as IMPORTANCE
 
 from fedsampling.experiments.papers import load_paper
-from fedsampling.report.drawing.saving import PLACEHOLDER
 
 from .shared import PAPERS
 
@@ -69,39 +68,6 @@ def test_a_card_links_the_artefact_that_is_drawn_from_its_runs(key):
         assert set(claim.experiments) <= drawn, name
 
 
-# Names that contain numbers, and numbers that no run decides.
-NAMES = re.compile(
-    r"\b(?:Figures?|Tables?|Theorem|Lemma|equations?|sections?|Dataset|Algorithm|Appendix)\s*"
-    r"[\dA-Z(][\w.()]*(?:(?:, | and | to |[–-])\(?\d+\)?)*|\(\d+\)(?:[–-]\(\d+\))?|at 5 %|95 %|10³"
-    r"|CIFAR-\d+|\bijcnn1|\b[Lc]\d+\b|(?:et al\.|Demšar) \d{4}|= 0(?![.\d])|n/2"
-)
-FIXED = {  # numbers in captions that are neither settings nor in the CSV
-    "chen2022optimal/exchanges": {"8"},
-    "fraboni2021clustered/figure1": {"10"},  # the slip of the paper's caption
-    "fraboni2021clustered/figure2": {"50"},  # rounds of a rolling mean, at most
-    "fraboni2021clustered/figure6": {"50"},
-    "fraboni2021clustered/figure8": {"50"},
-    "fraboni2021clustered/figure10": {"50"},
-    "fraboni2022general/figure2": {"600", "100"},  # the paper's insets
-    "fraboni2022general/figure7": {"5"},
-    "harshvardhan2025latency/figure1_sensitivity": {"1000"},  # seconds, the threshold
-    "rizk2022importance/sensitivity": {"0.1"},  # that all its populations share
-    "rizk2022importance/figure2": {"1"},  # B_k = E_k, as the paper has them
-}
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_numbers_of_captions_are_settings_of_the_runs_or_the_papers_own(key):
-    paper = load_paper(key, PAPERS)
-    printed = {row.value for row in paper.reports}
-    for name, spec in paper.artefacts.items():
-        if not spec.experiments:
-            continue
-        text = NAMES.sub("", PLACEHOLDER.sub("", spec.caption))
-        allowed = printed.union(FIXED.get(f"{key}/{name}", []))
-        assert set(re.findall(r"\d+(?:\.\d+)?", text)) <= allowed, name
-
-
 CLAIM = re.compile(r"\bc\d+(?:_\w+)?\b")
 VERDICT = re.compile(
     r"\b(?:reproduc\w+|contradict\w+|inconclusive|partly|holds?|fails?|supports?|opposes?|"
@@ -135,8 +101,3 @@ def test_no_verdict_is_typed_on_a_card_or_in_a_caption(key):
     texts = [spec.caveat for spec in paper.claims.values()]
     texts += [spec.caption for spec in paper.artefacts.values()]
     assert [sentence for text in texts for sentence in typed(text)] == []
-
-
-def test_a_typed_verdict_is_noticed():
-    assert typed("It is fast. By its rule c1 is reproduced.") == ["By its rule c1 is reproduced."]
-    assert typed('By the rule c1 is {{ claim("c1").grade }}, and so is c10.') == []

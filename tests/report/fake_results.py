@@ -1,20 +1,19 @@
 """A small results tree such as the pipeline leaves: two papers, every kind of artefact."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-import matplotlib as mpl
 import pandas as pd
 import yaml
-from matplotlib.figure import Figure
 
 from fedsampling.base.files import read_record, sha256, write_record
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
 from fedsampling.report import site
-from fedsampling.report.drawing import views
-from fedsampling.report.drawing.style import printed_level
+from fedsampling.report.drawing import saving, views
+from fedsampling.report.drawing.artefacts import Artefact
+from fedsampling.report.drawing.style import panels, printed_level
 
 HOSTILE = '<script>alert("1")</script> & <b>"bold"</b>'
 LONG_WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
@@ -27,6 +26,17 @@ OUTCOMES = (  # verdict and grade of the first paper's claims, c1 to c6
     ("not run", "not run"),
     ("partly supports", "preliminary"),
 )
+KINDS = {"table1": "table", "table2": "text", "bench_matrix_rounds": "table"}
+RUNS = {  # whose provenance artefacts have
+    **{"runs": 40, "seeds": list(range(10)), "seconds": 75.0, "peak_mb": 300.4},
+    **{"hashes": ["ab" * 32], "code": ["cd" * 32], "commit": ["ef" * 20]},
+    **{"package": ["0.1.0"], "python": ["3.11.7"], "device": ["cpu: EPYC"]},
+    "versions": {"numpy": "2.4.6", "snakemake": "9.27.1", "torch": "2.15.0"},
+    **{"started": "2026-11-21T02:00:00Z", "finished": "2026-11-21T02:10:00Z"},
+    "inputs": {"ijcnn1.tr": "12" * 32},
+}
+GAP = {"name": "the gap", "unit": "dB", "value": 22.8, "low": 22.1, "high": 23.4}
+GAP |= {"least": 22.1, "most": 24.1, "paper": 23.1}
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -59,14 +69,12 @@ def make(root):
     (root / "workflow" / "rules" / "report.smk").write_text("rule report:\n    shell: 'true'\n")
     (root / "CITATION.cff").write_bytes((REPOSITORY / "CITATION.cff").read_bytes())
     quick = {"scale": "quick", "data": "embedded"}
-    official = {"scale": "paper", "data": "official"}
     _paper(root, "first2022paper", ["figure1", "table1", "table2"], OUTCOMES)
     _paper(root, "second2025paper", ["figure3"], (("reproduced", FULL),), link="")
-    sentence = "Quick scale: 10 of 100 repetitions, 200 of 2500 rounds. Not evidence."
-    _figure(root, "first2022paper", "figure1", quick, [sentence, "embedded data"])
-    _table(root, "first2022paper", "table1", quick, "table", columns=24)
-    _table(root, "first2022paper", "table2", {"scale": "quick", "data": "none"}, "text", columns=2)
-    _figure(root, "second2025paper", "figure3", official, [])
+    _draw(root, "first2022paper", "figure1", quick)
+    _draw(root, "first2022paper", "table1", quick, columns=24)
+    _draw(root, "first2022paper", "table2", {"scale": "quick", "data": "none"}, columns=2)
+    _draw(root, "second2025paper", "figure3", {"scale": "paper", "data": "official"})
     return Results(root)
 
 
@@ -111,9 +119,9 @@ def add_crossmatrix(root):
     origin = {"scale": "reduced", "data": "official"}
     artefacts = ["bench_ranks", "bench_matrix_rounds", "clients_three"]
     _paper(root, "crossmatrix", artefacts, (), link="", year=2026)
-    _figure(root, "crossmatrix", "clients_three", origin, ["reduced scale"])
-    _figure(root, "crossmatrix", "bench_ranks", origin, ["reduced scale"])
-    _table(root, "crossmatrix", "bench_matrix_rounds", origin, "table", columns=2)
+    _draw(root, "crossmatrix", "clients_three", origin)
+    _draw(root, "crossmatrix", "bench_ranks", origin)
+    _draw(root, "crossmatrix", "bench_matrix_rounds", origin, columns=2)
     folder = root / "results" / "artefacts" / "crossmatrix"
     (folder / "bench_ranks" / "bench_ranks.csv").write_text(
         "measure,scheme,speed_up,low,high,rank,families,reached,runs,needs\n"
@@ -187,7 +195,7 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
         ],
         "experiments": {"runs": {"kind": "network"}} if key.startswith("first") else {},
         "artefacts": {
-            name: {"kind": "figure", "title": name, "caption": name}
+            name: {"kind": KINDS.get(name, "figure"), "title": "Deviation", "caption": HOSTILE}
             for name in [*artefacts, "figure9"]
         },
         "claims": {
@@ -224,7 +232,7 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
             "covers": "2 of 4 experiments" if n == 6 else "",
             "scale": "reduced" if n == 6 else "paper",
             "seeds": 5,
-            "drawn": [_interval("the gap", 22.8, 22.1, 23.4)] if n < 3 else [],
+            "drawn": [GAP] if n < 3 else [],
             "kind": "empirical" if key.startswith("first") else "code check",
         }
         for n, (verdict, grade) in enumerate(outcomes, start=1)
@@ -233,60 +241,24 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
     write_record(root / "results" / "claims" / f"{key}.json", {"paper": key, "claims": claims})
 
 
-def _interval(name, value, low, high):
-    ours = {"name": name, "unit": "dB", "value": value, "low": low, "high": high}
-    return {**ours, "least": 22.1, "most": 24.1, "paper": 23.1}
-
-
-def _figure(root, paper, name, origin, badges):
-    folder = root / "results" / "artefacts" / paper / name
-    folder.mkdir(parents=True)
-    figure = Figure(figsize=(7, 3), layout="constrained")
-    for axes in figure.subplots(1, 2):
-        axes.plot([1, 10, 100], [0.0, -10.0, -23.1], label="ISFedAvg")
-        axes.set(xlabel="iteration", ylabel="MSD (dB)")
-        printed_level(axes, -23.1)
-        axes.legend()
-    with mpl.rc_context({"svg.hashsalt": "fixed"}):
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        figure.savefig(folder / f"{name}.png")
-    (folder / f"{name}.csv").write_text("at,msd\n1,0.0\n100,-23.1\n")
-    alt = "Mean-square deviation falls by 23 dB."
-    _artefact(folder, paper, name, "figure", origin, badges, alt, ("svg", "png", "csv"))
-
-
-def _table(root, paper, name, origin, kind, columns):
-    folder = root / "results" / "artefacts" / paper / name
-    folder.mkdir(parents=True)
-    head = "".join(f"<th>column {n}</th>" for n in range(columns))
-    row = "".join(f"<td>{n}.123</td>" for n in range(columns))
-    (folder / f"{name}.html").write_text(
-        f"<table><thead><tr>{head}</tr></thead><tbody>{f'<tr>{row}</tr>' * 4}</tbody></table>"
-    )
-    (folder / f"{name}.csv").write_text("a\n1\n")
-    (folder / f"{name}.tex").write_text("\\begin{tabular}{l}\\end{tabular}\n")
-    badges = ["quick scale", "embedded data"] if kind == "table" else []
-    _artefact(folder, paper, name, kind, origin, badges, "", ("html", "csv", "tex"))
-
-
-def _artefact(folder, paper, name, kind, origin, badges, alt, forms):
-    runs = {
-        **{"runs": 40, "seeds": "10", "seconds": 75.0, "peak_mb": 300.4},
-        **{"spec_digest": "ab" * 32, "code": ["cd" * 32], "commit": "ef" * 20},
-        **{"package": "0.1.0", "python": "3.11.7", "device": "cpu: EPYC"},
-        "versions": {"numpy": "2.4.6", "snakemake": "9.27.1", "torch": "2.15.0"},
-        "started": "2026-11-21T02:00:00Z",
-        "finished": "2026-11-21T02:10:00Z",
-        "inputs": {"ijcnn1.tr": "12" * 32},
-    }
-    content = {
-        **{"paper": paper, "artefact": name, "kind": kind, "alt": alt, "badges": badges},
-        "title": "Deviation against iterations",
-        "caption": f"Caption with {HOSTILE} in it.",
-        "notes": ["The gap depends on how much the noise differs between clients."],
-        "files": {form: f"{name}.{form}" for form in forms},
-        "digests": {form: sha256(folder / f"{name}.{form}") for form in forms},
-        "command": f"fedsampling render {paper} {name}",
-        "provenance": origin | ({"runs": 0, "seeds": "0"} if kind == "text" else runs),
-    }
-    write_record(folder / "artefact.json", content)
+def _draw(root, key, name, origin, columns=0):
+    """Save a table, or without columns a figure, as drawn from 40 runs; data `none` has no runs."""
+    if columns:
+        row = [n + 0.123 for n in range(columns)]
+        artefact = Artefact(
+            pd.DataFrame(4 * [row], columns=[f"column {n}" for n, _ in enumerate(row)])
+        )
+    else:
+        with panels(1, 2) as (figure, all_axes):
+            for axes in all_axes:
+                axes.plot([1, 10, 100], [0.0, -10.0, -23.1], label="ISFedAvg")
+                axes.set(xlabel="iteration", ylabel="MSD (dB)")
+                printed_level(axes, -23.1)
+                axes.legend()
+        alt = "Mean-square deviation falls by 23 dB."
+        artefact = Artefact(pd.DataFrame({"at": [1, 100], "msd": [0.0, -23.1]}), figure, alt)
+    artefact = replace(artefact, notes=("The gap depends on how much the noise differs.",))
+    kinds = {"scale": origin["scale"], "run_data": [origin["data"]], "unverified": False}
+    runs = {} if origin["data"] == "none" else {"runs": Summary(pd.DataFrame(), {}, RUNS | kinds)}
+    folder = root / "results" / "artefacts" / key / name
+    saving.save(artefact, load_paper(key, root / "papers"), name, folder, runs, origin)

@@ -97,12 +97,7 @@ def measured(report, tmp_path_factory):
           image.loading = "eager";
           await image.decode().catch(() => {});
         }
-        const links = [...page.querySelectorAll("nav a")].filter(a => a.offsetWidth);
-        pages.push({
-          content: page.documentElement.scrollWidth,
-          images: [...page.images].map(image => image.naturalWidth),
-          links: links.map(a => a.className),
-        });
+        pages.push(page.documentElement.scrollWidth);
       }
       report(pages);
     """
@@ -110,49 +105,54 @@ def measured(report, tmp_path_factory):
     return dict(zip(shown, _seen(page, script, folder), strict=True))
 
 
-def test_a_message_on_the_console_fails_these_tests(report, tmp_path):
-    script = 'console.error("console is heard"); report([]);'
-    with pytest.raises(AssertionError, match="console is heard"):
-        _seen(report / "about.html", script, tmp_path)
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", PAGES)
 def test_page_never_scrolls_sideways(measured, name, width):
-    assert measured["wide.html", width]["content"] > width  # it would be noticed
-    assert measured[name, width]["content"] <= width
+    assert measured["wide.html", width] > width  # it would be noticed
+    assert measured[name, width] <= width
+
+
+FILTERED = """
+  const shown = () => [...document.querySelectorAll("[data-item]")]
+    .filter(item => item.offsetParent).map(item => item.dataset.verdict);
+  const verdict = document.querySelector("select[name=verdict]");
+  const seen = [shown().length];
+  enter(verdict, "partly reproduced");
+  seen.push(shown(), document.querySelector("output").value);
+  enter(verdict, "");
+  enter(document.querySelector("input[type=search]"), "no such words");
+  report([...seen, shown()]);
+"""
+UNFOLDED = """
+  const block = document.querySelector("[data-folded]"), folded = block.matches(".folded");
+  enter(block.querySelector("input[type=search]"), "fedscale oort");
+  const rows = [...block.querySelectorAll("[data-item]:not([hidden])")].map(row => row.id);
+  report([folded, block.matches(".folded"), rows]);
+"""
+OPENED = """
+  addEventListener("hashchange", () =>
+    report(document.getElementById("claim-c4").closest("details").open));
+  location.hash = "claim-c4";
+"""
+COPIED = """
+  const button = document.querySelector(".copy");
+  button.click();
+  await new Promise(done => setTimeout(done, 500));
+  report(["Copied", "Selected"].includes(button.textContent));  // clipboards may be refused
+"""
 
 
 @pytest.mark.parametrize(
-    ("name", "count"),
-    [("first2022paper.html", 1), ("second2025paper.html", 1)],
+    ("page", "script", "expected"),
+    [
+        ("claims", FILTERED, [7, ["partly reproduced"], "1 of 7", []]),
+        ("schemes", UNFOLDED, [True, False, ["oort-fedscale"]]),
+        ("first2022paper", OPENED, True),
+        ("about", COPIED, True),
+    ],
 )
-def test_every_image_is_shown(measured, name, count):
-    images = measured[name, 1400]["images"]
-    assert len(images) == count
-    assert all(width > 0 for width in images)
-
-
-def test_a_narrow_window_has_one_link_to_all_figures_and_tables(measured):
-    narrow, wide = (measured["first2022paper.html", width]["links"] for width in WIDTHS)
-    assert ("narrow" in narrow, "each" in narrow) == (True, False)
-    assert ("narrow" in wide, "each" in wide) == (False, True)
-
-
-def test_claims_are_filtered(report, tmp_path):
-    script = """
-      const shown = () => [...document.querySelectorAll("[data-item]")]
-        .filter(item => item.offsetParent).map(item => item.dataset.verdict);
-      const verdict = document.querySelector("select[name=verdict]");
-      const seen = [shown().length];
-      enter(verdict, "partly reproduced");
-      seen.push(shown(), document.querySelector("output").value);
-      enter(verdict, "");
-      enter(document.querySelector("input[type=search]"), "no such words");
-      report([...seen, shown()]);
-    """
-    seen = _seen(report / "claims.html", script, tmp_path)
-    assert seen == [7, ["partly reproduced"], "1 of 7", []]
+def test_the_script_filters_unfolds_opens_and_copies(report, tmp_path, page, script, expected):
+    assert _seen(report / f"{page}.html", script, tmp_path) == expected
 
 
 def test_tables_are_sorted_by_number_with_what_is_missing_last(report, tmp_path):
@@ -180,15 +180,6 @@ def test_tables_are_sorted_by_number_with_what_is_missing_last(report, tmp_path)
     ]
 
 
-def test_a_link_opens_a_card(report, tmp_path):
-    script = """
-      addEventListener("hashchange", () =>
-        report(document.getElementById("claim-c4").closest("details").open));
-      location.hash = "claim-c4";
-    """
-    assert _seen(report / "first2022paper.html", script, tmp_path)
-
-
 def test_the_chooser_answers_by_the_situation(report, tmp_path):
     script = """
       const look = () =>
@@ -209,37 +200,6 @@ def test_the_chooser_answers_by_the_situation(report, tmp_path):
     linked = f"<script>history.replaceState(null, '', '{address}')</script><nav"
     text = (report / "schemes.html").read_text(encoding="utf-8").replace("<nav", linked, 1)
     assert _seen(text, script, tmp_path)[0] == unbiased
-
-
-def test_a_search_unfolds_the_table_of_samplers(report, tmp_path):
-    script = """
-      const block = document.querySelector("[data-folded]"), folded = block.matches(".folded");
-      enter(block.querySelector("input[type=search]"), "fedscale oort");
-      const rows = [...block.querySelectorAll("[data-item]:not([hidden])")].map(row => row.id);
-      report([folded, block.matches(".folded"), rows]);
-    """
-    assert _seen(report / "schemes.html", script, tmp_path) == [True, False, ["oort-fedscale"]]
-
-
-def test_commands_are_copied(report, tmp_path):
-    script = """
-      const button = document.querySelector(".copy");
-      button.click();
-      await new Promise(done => setTimeout(done, 500));
-      report(button.textContent);
-    """
-    button = _seen(report / "about.html", script, tmp_path)
-    assert button in ("Copied", "Selected")  # a browser may refuse the clipboard
-
-
-def test_cells_of_the_evidence_map_are_named(report, tmp_path):
-    script = """report([...document.querySelectorAll(".map td a")].map(
-      cell => [cell.getAttribute("aria-label"), cell.offsetWidth > 10]));"""
-    (tmp_path / "style.css").write_bytes((report / "style.css").read_bytes())
-    cells = _seen(report / "index.html", script, tmp_path)
-    assert len(cells) == 7
-    assert all(wide for _, wide in cells)
-    assert "Lovelace et al., 2022, c1: reproduced" in [name for name, _ in cells]
 
 
 def test_explorer_draws_reads_exports_and_restores_a_view(report, tmp_path):
@@ -327,7 +287,6 @@ def test_page_prints_without_its_provenance(report, tmp_path):
     pdf = tmp_path / "page.pdf"
     page = (report / "first2022paper.html").as_uri()
     _chromium(tmp_path / "profile", "--no-pdf-header-footer", f"--print-to-pdf={pdf}", page)
-    assert pdf.read_bytes().startswith(b"%PDF-")
     assert pdf.stat().st_size > 20_000
     if reader := shutil.which("pdftotext"):
         text = subprocess.run([reader, pdf, "-"], capture_output=True, text=True, check=True).stdout

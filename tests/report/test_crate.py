@@ -52,39 +52,12 @@ def test_every_file_of_the_report_is_described_by_hash_size_and_format(report, c
         assert "/" in entity["encodingFormat"]
 
 
-def test_root_says_what_the_profiles_require(crate):
-    root = crate["./"]
-    assert {_["@id"] for _ in root["conformsTo"]} == {
-        "https://w3id.org/ro/wfrun/process/0.5",
-        "https://w3id.org/ro/wfrun/workflow/0.5",
-        "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
-    }
-    assert all(crate[_["@id"]]["@type"] == "CreativeWork" for _ in root["conformsTo"])
-    assert root["license"] == {"@id": "https://spdx.org/licenses/Apache-2.0"}
-    assert root["name"]
-    assert root["description"]
-    assert root["datePublished"] == "2026-11-21T02:10:00Z"
-    assert {_["@id"] for _ in crate["ro-crate-metadata.json"]["conformsTo"]} == {
-        "https://w3id.org/ro/crate/1.1",
-        "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
-    }
-
-
-def test_main_entity_is_the_snakemake_workflow(crate):
-    workflow = crate[crate["./"]["mainEntity"]["@id"]]
-    assert workflow["@id"] == "workflow/Snakefile"
-    assert set(workflow["@type"]) == {"File", "SoftwareSourceCode", "ComputationalWorkflow"}
-    language = crate[workflow["programmingLanguage"]["@id"]]
-    assert (language["@type"], language["name"]) == ("ComputerLanguage", "Snakemake")
-    assert language["version"] == "9.27.1"
-
-
 def test_run_links_what_it_read_to_what_it_made(crate):
     run = crate[crate["./"]["mentions"]["@id"]]
     assert run["@type"] == "CreateAction"
-    assert run["instrument"] == crate["./"]["mainEntity"]
+    assert run["instrument"] == crate["./"]["mainEntity"] == {"@id": "workflow/Snakefile"}
     assert run["startTime"] == "2026-11-21T02:00:00+00:00"
-    assert run["endTime"] == "2026-11-21T02:10:00+00:00"
+    assert crate["./"]["datePublished"] == "2026-11-21T02:10:00Z"  # of its last run
     inputs = {_["@id"] for _ in run["object"]}
     assert {"workflow/config.yaml", "first2022paper/paper.yaml", f"#input-{'12' * 32}"} <= inputs
     outputs = {_["@id"] for _ in run["result"]}

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from fedsampling.report.names import INFORMATION_COSTS, NAMES, display_name, page
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 
@@ -14,16 +12,9 @@ def test_every_sampler_has_a_name_and_no_two_share_one():
     assert len({name.title for name in NAMES.values()}) == len(NAMES)
 
 
-@pytest.mark.parametrize(
-    ("key", "title"),
-    [
-        ("available", "Optimal client sampling (OCS)"),
-        ("oort-m-5", "Oort: guided participant selection, m 5"),
-        ("my_sampler", "my_sampler"),
-    ],
-)
-def test_an_entry_with_settings_or_of_a_user_has_a_name_too(key, title):
-    assert display_name(key).title == title
+def test_an_entry_with_settings_or_of_a_user_has_a_name_too():
+    assert display_name("oort-m-5").title == "Oort: guided participant selection, m 5"
+    assert display_name("my_sampler").title == "my_sampler"
 
 
 def test_the_page_is_what_the_verb_prints():

@@ -6,17 +6,9 @@ import pytest
 from fedsampling import report
 
 STYLE = (Path(report.__file__).parent / "templates" / "style.css").read_text(encoding="utf-8")
-PAIRS = [
-    ("ink", "paper"),
-    ("ink", "panel"),
-    ("muted", "paper"),
-    ("link", "paper"),
-    ("warning-ink", "warning-paper"),
-    ("reproduced-ink", "reproduced-paper"),
-    ("partly-ink", "partly-paper"),
-    ("contradicted-ink", "contradicted-paper"),
-    ("inconclusive-ink", "inconclusive-paper"),
-]
+GROUNDS = re.findall(r"--([\w-]+)-ink:", STYLE.partition("}")[0])  # of badges and verdicts
+PAIRS = [("ink", "paper"), ("ink", "panel"), ("muted", "paper"), ("link", "paper")]
+PAIRS += [(f"{name}-ink", f"{name}-paper") for name in GROUNDS]
 
 
 def _luminance(colour):
@@ -35,9 +27,3 @@ def test_text_stands_out_from_its_ground(scheme, ink, paper):
     colours = dict(re.findall(r"--([\w-]+): #([0-9a-f]+);", block))
     bright, dim = sorted((_luminance(colours[ink]), _luminance(colours[paper])), reverse=True)
     assert (bright + 0.05) / (dim + 0.05) >= 4.5  # level AA
-
-
-def test_print_shows_whole_claims_and_keeps_figures_whole():
-    rules = STYLE[STYLE.index("@media print") :]
-    assert re.search(r"figure[^{]*\{ break-inside: avoid; \}", rules)
-    assert ".claim .said { -webkit-line-clamp: none; }" in rules

@@ -79,14 +79,11 @@ def broken():
     """Broken samplers, which are removed from the registry after the test."""
     before = set(Scheme.members().values())
 
-    class Biased(MD, name="test_biased"):
+    class Biased(Uniform, name="test_biased"):
         """Is biased: has equal weights for unequal clients."""
 
-        intermittent = False
-
-        def select(self, view, rng):
-            n = len(view.p)
-            return Slots.stack(list(invert(np.full(n, 1 / n), rng.uniforms("clients", self.m))))
+        def weigh(self, slots, view, rng):
+            return np.full(len(slots), 1 / self.m)
 
     class Mixed(Uniform, name="test_mixed"):
         """Gives each run the clients of the previous run."""

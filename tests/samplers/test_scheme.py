@@ -108,12 +108,7 @@ def test_a_users_file_without_a_new_sampler_is_rejected(tmp_path):
         load_file(user_file(tmp_path / "taken.py", "md"))
     assert scheme("md", m=1).code == "fedsampling.samplers.basic"
     (tmp_path / "empty.py").write_text("from fedsampling import Scheme\n")
-    (tmp_path / "wrong.py").write_text("1 / 0\n")
-    for name, message in (
-        ("empty", "defines no sampler"),
-        ("wrong", "wrong.py:1: ZeroDivisionError: division by zero; fix the file"),
-        ("missing", "no such file"),
-    ):
+    for name, message in (("empty", "defines no sampler"), ("missing", "no such file")):
         with pytest.raises(InputError, match=message):
             load_file(tmp_path / f"{name}.py")
 

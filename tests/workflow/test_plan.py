@@ -50,6 +50,13 @@ def test_a_saved_plan_has_the_settings_of_each_world(tmp_path):
     assert {run.hash == replace(run, hash="").hash for run in runs} == {True}
 
 
+def test_every_file_that_the_report_reads_is_a_target():
+    inputs = set(plan().report_inputs(RIZK))
+    figure, table = (f"artefacts/{RIZK}/{name}" for name in ("figure1", "table1"))
+    drawn = {f"{figure}/figure1.svg", f"{figure}/figure1.png", f"{table}/table1.html"}
+    assert drawn | {f"{figure}/artefact.json"} <= inputs <= set(plan().targets())
+
+
 class TestOneExperiment:
     def test_the_plan_has_only_the_experiment_with_its_artefacts_and_claims(self):
         planned = plan(papers=None, experiments=[f"{RIZK}/classification"])

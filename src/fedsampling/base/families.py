@@ -105,18 +105,23 @@ class Named(_Readable):
 
     @classmethod
     def member(cls, name: str) -> type[Self]:
-        """Return the member of a name; imports no module that does not mention it."""
-        if isinstance(name, str):
-            for module in _modules_by_name(cls.package).get(name, ()):
-                import_module(module)
-            for reference in _NAMED.get(name, ()):
-                member = reference()  # None if nothing else uses the class any more
-                if member and member.named == name and issubclass(member, cls):
-                    return member
+        """Return the member of a name."""
+        for member in cls.named_as(name) if isinstance(name, str) else ():
+            return member
         members = cls.members()
         if name in members:  # its name is not a literal
             return members[name]
         raise ValueError(f"{short(name)} is unknown; {nearest(str(name), members)}")
+
+    @classmethod
+    def named_as(cls, name: str) -> Iterator[type[Self]]:
+        """Yield the members of a name, importing only the modules that mention it."""
+        for module in _modules_by_name(cls.package).get(name, ()):
+            import_module(module)
+        for reference in _NAMED.get(name, ()):
+            member = reference()  # None if nothing else uses the class any more
+            if member and member.named == name and issubclass(member, cls):
+                yield member
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -209,15 +214,15 @@ def load_members(
 ) -> tuple[type[Member], ...]:
     """Import a module from outside the package, once, by `load`; return the members it defines."""
     if module not in sys.modules:
-        members = family.members()
         try:
             load()
             for member in _defined(family, module):
-                if existing := members.get(member.named):
-                    raise InputError(
-                        f"{path}: {family.key} {member.named!r} is already used by "
-                        f"{existing.__module__}; choose another"
-                    )
+                for existing in family.named_as(member.named):
+                    if existing.__module__ != module:
+                        raise InputError(
+                            f"{path}: {family.key} {member.named!r} is already used by "
+                            f"{existing.__module__}; choose another"
+                        )
         except (Exception, SystemExit) as error:  # a user's file can raise anything
             for member in list(_below(family)):
                 if member.__module__ == module:

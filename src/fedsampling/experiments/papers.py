@@ -14,7 +14,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -23,10 +23,8 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from fedsampling.base.errors import InputError, check_known, naming, nearest
-from fedsampling.base.families import load_members
 from fedsampling.base.records import Strict, check, short
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.experiments.simulations.simulation import Simulation
 
 CROSS_MATRIX = "crossmatrix"  # the paper that compares all samplers; its experiments have prefixes:
 TUNING = "tuning_"  # samplers are tuned, on each dataset
@@ -343,16 +341,6 @@ def _multiplied(changes: Any, base: Any, place: str) -> Any:
 # The functions in ``figures*.py`` draw artefacts, and those in ``claims*.py`` judge claims; each is
 # named by the id of its artefact or claim.  ``simulations*.py`` define run kinds that no other
 # paper uses.
-
-
-def load_kinds(folder: Path) -> tuple[type[Simulation], ...]:
-    """Import and return the run kinds that a paper's ``simulations*.py`` define."""
-    kinds: list[type[Simulation]] = []
-    for path in sorted(folder.glob("simulations*.py")):
-        make_package(folder)
-        module = f"papers.{folder.name}.{path.stem}"
-        kinds += load_members(Simulation, module, path, partial(import_module, module))
-    return tuple(kinds)
 
 
 def defining_modules(folder: Path, files: str, *names: str) -> list[str]:

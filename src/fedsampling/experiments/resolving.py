@@ -5,6 +5,8 @@ An experiment of ``paper.yaml`` has the settings of the paper's size.  The value
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import Field, field_validator, model_validator
 
 from fedsampling.base.errors import InputError, gathering, nearest
+from fedsampling.base.families import load_members
 from fedsampling.base.records import (
     Positive,
     Strict,
@@ -22,7 +25,13 @@ from fedsampling.base.records import (
     merge,
 )
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.papers import NO_PAPERS, Paper, check_names, load_kinds, load_paper
+from fedsampling.experiments.papers import (
+    NO_PAPERS,
+    Paper,
+    check_names,
+    load_paper,
+    make_package,
+)
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 from fedsampling.samplers.interface.in_settings import expand_star
 
@@ -262,6 +271,16 @@ def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
         merged["samplers"] = {key: record for key, record in samplers.items() if record is not None}
     load_kinds(paper.folder)
     return check(Experiment, merged, f"{prefix}.")
+
+
+def load_kinds(folder: Path) -> tuple[type[Simulation], ...]:
+    """Import and return the run kinds that a paper's ``simulations*.py`` define."""
+    kinds: list[type[Simulation]] = []
+    for path in sorted(folder.glob("simulations*.py")):
+        make_package(folder)
+        module = f"papers.{folder.name}.{path.stem}"
+        kinds += load_members(Simulation, module, path, partial(import_module, module))
+    return tuple(kinds)
 
 
 def run_settings(experiment: Experiment, case: str, sampler: str, prefix: str = "") -> Simulation:

@@ -24,8 +24,8 @@ from typing import Any
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import OWN_FILE, members_within
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.papers import Paper, load_kinds
-from fedsampling.experiments.resolving import Resolved, resolve_experiments
+from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.resolving import Resolved, load_kinds, resolve_experiments
 from fedsampling.experiments.simulations.simulation import Simulation
 
 PACKAGE = Path(__file__).parents[1]

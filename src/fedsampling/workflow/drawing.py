@@ -30,11 +30,10 @@ from fedsampling.experiments.papers import (
     Paper,
     draw_function,
     judge_function,
-    load_kinds,
     load_paper,
 )
 from fedsampling.experiments.resolving import changed as changed_settings
-from fedsampling.experiments.resolving import scale_of
+from fedsampling.experiments.resolving import load_kinds, scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.report.drawing import saving, views
@@ -291,7 +290,7 @@ def _judged(
         power=seeds_sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
         drawn=finding.drawn,
         readings=finding.readings,
-        caveat=finding.caveat or claim.caveat,
+        caveat=" ".join(filter(None, (finding.caveat, claim.caveat))),
         parts=finding.parts,
         topic=claim.topic,
     )

@@ -35,6 +35,7 @@ from fedsampling.samplers.interface.in_settings import load_file
 # Maximum number of quick-scale jobs that share a process.  Starting a process takes two seconds of
 # imports, often more than the job; but larger batches would leave cores idle.
 QUICK_JOBS_PER_PROCESS = 40
+FIGURE_FILES, TABLE_FILES = ("svg", "png", "csv"), ("html", "csv", "tex")
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,12 @@ class Plan:
     def report_inputs(self, paper: str) -> list[str]:
         """Return the files of a paper that the report reads, relative to the results."""
         spec = self.papers[paper]
-        drawn = [f"artefacts/{paper}/{name}/artefact.json" for name in spec.artefacts]
+        drawn = [
+            f"artefacts/{paper}/{name}/{file}"
+            for name, artefact in spec.artefacts.items()
+            for kinds in [FIGURE_FILES if artefact.kind == "figure" else TABLE_FILES]
+            for file in ("artefact.json", *(f"{name}.{kind}" for kind in kinds))
+        ]
         summaries = [f"summaries/{paper}/{name}.parquet" for name in spec.experiments]
         explored = [f"explorer/{paper}/{name}/views.json" for name in spec.experiments]
         return [f"claims/{paper}.json", *drawn, *summaries, *explored]

@@ -103,9 +103,3 @@ def test_in_the_order_of_samples_larger_clients_are_slower_and_equal_ones_keep_t
 def test_a_client_keeps_its_delay_when_others_join_and_is_slower_with_a_larger_model():
     np.testing.assert_array_equal(synthetic(100, MS, 1).base[:10], synthetic(10, MS, 1).base)
     assert (synthetic(10, 2 * MS, 1).base > synthetic(10, MS, 1).base).all()
-
-
-def test_a_training_run_gives_what_the_settings_leave_open():
-    np.testing.assert_array_equal(
-        Synthetic().draw(1, clients=10, model_bytes=MS).base, synthetic(10, MS, 1).base
-    )

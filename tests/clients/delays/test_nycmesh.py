@@ -61,12 +61,6 @@ def test_hubs_serve_their_own_clients_at_the_price_of_the_backhaul():
     assert (result["loss"] <= with_supernode["loss"]).all()
 
 
-def test_a_population_is_its_seed():
-    delays, same_seed, other_seed = (Nycmesh().draw(seed, STANDIN) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(delays.base, same_seed.base)
-    assert (delays.base != other_seed.base).all()
-
-
 def test_the_published_delays_have_their_known_quantiles(mirror, tmp_path):
     published = simulations.load_reference(tmp_path, mirror)
     for total in published.totals.values():

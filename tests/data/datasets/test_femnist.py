@@ -1,7 +1,6 @@
 """FEMNIST by writer, as LEAF samples, filters and splits it."""
 
 import io
-import zipfile
 from functools import partial
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from PIL import Image
 from tests.data.datasets.loading import load
 from tests.data.datasets.tff_files import unchecked
+from tests.data.packing import pack
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import dataset, femnist
@@ -50,7 +50,6 @@ def test_few_images_can_be_left_out_and_first_ones_repeated():
 def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
     dataset._samples.cache_clear()
     folder = tmp_path / "mirror" / "nist_sd19"
-    folder.mkdir(parents=True)
     by_class(folder)
     by_write(folder)
     unchecked(monkeypatch, "nist_sd19/by_class.zip", "nist_sd19/by_write.zip")
@@ -85,22 +84,15 @@ def png(shade, size=128, mode="RGB"):
     return buffer.getvalue()
 
 
-def archive(path, members):
-    with zipfile.ZipFile(path, "w") as file:
-        for name, content in members.items():
-            file.writestr(name, content)
-    return path
-
-
 def by_class(folder, additional=None):
     members = {f"by_class/{place}.png": png(shade) for shade, (place, _) in IMAGES.items()}
     members["by_class/37/hsf_0.mit"] = b"d0000_14_00000 hsf_0_00000"
-    return archive(folder / "by_class.zip", members | (additional or {}))
+    return pack(folder / "by_class.zip", members | (additional or {}))
 
 
 def by_write(folder, additional=None):
     members = {f"by_write/{place}.png": png(shade) for shade, (_, place) in IMAGES.items()}
-    return archive(folder / "by_write.zip", members | (additional or {}))
+    return pack(folder / "by_write.zip", members | (additional or {}))
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 import csv
 import string
-import zipfile
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.data.datasets.loading import load
+from tests.data.packing import pack
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import shakespeare
@@ -165,15 +165,8 @@ def test_hand_written_plays_are_cut_as_leaf_cuts_them():
     assert roles.play == ("A PLAY; OR, WHAT YOU WILL", "THE COMEDY OF ERRORS")
 
 
-@pytest.mark.parametrize("name", ["100.zip", "100.txt"])
-def test_archive_and_carriage_returns_change_nothing(name, tmp_path):
-    path = tmp_path / name
-    content = PLAYS.replace("\n", "\r\n").encode()
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("100.txt", content)
-    else:
-        path.write_bytes(content)
+def test_the_archive_is_read_and_carriage_returns_change_nothing(tmp_path):
+    path = pack(tmp_path / "100.zip", {"100.txt": PLAYS.replace("\n", "\r\n").encode()})
     assert text_by_user(read(path)) == text_by_user(parse(PLAYS))
 
 

@@ -1,12 +1,10 @@
 """Datasets of R packages and UCI HAR: readers, splits, and the real files where they are here."""
 
-import io
-import zipfile
-
 import numpy as np
 import pandas as pd
 import pytest
 import rdata
+from tests.data.packing import pack
 
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.tables import (
@@ -67,18 +65,17 @@ def test_one_label_per_client_counts_the_labels_of_the_table():
 @pytest.fixture
 def archive(tmp_path):
     """UCI's archive with two training windows and one test window."""
-    inner = io.BytesIO()
-    with zipfile.ZipFile(inner, "w") as file:
-        for part, windows in (("train", 2), ("test", 1)):
-            for number, signal in enumerate(SIGNALS):
-                lines = "".join(f"  {number:.7e}" * 128 + "\n" for _ in range(windows))
-                file.writestr(f"UCI HAR Dataset/{part}/Inertial Signals/{signal}_{part}.txt", lines)
-            file.writestr(f"UCI HAR Dataset/{part}/y_{part}.txt", "5\n" * windows)
-            file.writestr(f"UCI HAR Dataset/{part}/subject_{part}.txt", "30\n" * windows)
-    with zipfile.ZipFile(tmp_path / ARCHIVE, "w") as file:
-        file.writestr("UCI HAR Dataset.zip", inner.getvalue())
-        file.writestr("UCI HAR Dataset.names", "text")
-    return tmp_path / ARCHIVE
+    members = {}
+    for part, windows in (("train", 2), ("test", 1)):
+        folder = f"UCI HAR Dataset/{part}"
+        for number, signal in enumerate(SIGNALS):
+            lines = (f"  {number:.7e}" * 128 + "\n") * windows
+            members[f"{folder}/Inertial Signals/{signal}_{part}.txt"] = lines.encode()
+        members[f"{folder}/y_{part}.txt"] = b"5\n" * windows
+        members[f"{folder}/subject_{part}.txt"] = b"30\n" * windows
+    inner = pack(tmp_path / "inner.zip", members).read_bytes()
+    files = {"UCI HAR Dataset.zip": inner, "UCI HAR Dataset.names": b"text"}
+    return pack(tmp_path / ARCHIVE, files)
 
 
 def test_both_parts_of_the_archive_are_read_together(archive):

@@ -1,6 +1,5 @@
 """TFF's files, and the unbalanced sets: from files or stand-ins to clients."""
 
-import zipfile
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.data.datasets.loading import load
-from tests.data.datasets.tff_files import archive, hdf5, hdf5_of, unchecked
+from tests.data.datasets.tff_files import contents, hdf5_of, unchecked
+from tests.data.packing import pack
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import dataset, tff
@@ -18,48 +18,25 @@ from fedsampling.data.datasets.tff import sequences
 from fedsampling.data.federated import Samples, share_of_largest
 
 
-@pytest.fixture
-def write(tmp_path):
-    """Write a split's samples by client."""
-    return lambda split, clients: hdf5_of(tmp_path / f"{split}.h5", clients)
-
-
 def digit(shade, label):
     return {"pixels": np.full((28, 28), shade, np.float32), "label": np.array([label])}
 
 
-def test_cifar100_takes_fine_labels_and_no_owners_of_the_test_part(write):
+def test_cifar100_takes_fine_labels_and_no_owners_of_the_test_part(tmp_path):
     images = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 32, 32, 3)
     client = [
         {"image": image, "label": np.array([fine]), "coarse_label": np.array([coarse])}
         for image, fine, coarse in zip(images, (99, 7), (3, 4), strict=True)
     ]
     samples = tff.read_cifar100(
-        write("train", {"10": client, "9": client}), write("test", {"0": client})
+        hdf5_of(tmp_path / "train.h5", {"10": client, "9": client}),
+        hdf5_of(tmp_path / "test.h5", {"0": client}),
     )
     assert samples.x.dtype == np.uint8
     assert np.array_equal(samples.x, np.concatenate([images, images]))
     assert samples.y.tolist() == [99, 7, 99, 7]
     assert samples.writer.tolist() == [0, 0, 1, 1]
     assert samples.writer_test is None
-
-
-def test_snippets_are_bytes_by_role(write):
-    lines = {"B": [b"To be,", "or n\u00f6t".encode()], "A": [b""]}
-    samples = {
-        role: [{"snippets": [line]} for line in lines_of_role]
-        for role, lines_of_role in lines.items()
-    }
-    snippets = tff.read_snippets(write("train", samples))
-    assert snippets == {"A": (b"",), "B": tuple(lines["B"])}
-    assert list(snippets) == ["A", "B"]
-
-
-def test_a_client_without_samples_is_skipped(tmp_path):
-    empty = {"pixels": np.zeros((0, 28, 28), np.float32), "label": np.zeros(0, np.int32)}
-    two_samples = {"pixels": np.zeros((2, 28, 28), np.float32), "label": np.array([1, 2], np.int32)}
-    part = hdf5(tmp_path / "a.h5", {"a": empty, "b": two_samples})
-    assert tff.read_digits("tff_emnist", part, part).writer.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(("share", "fits"), [(0.82, True), (0.90, False), (0.74, False)])
@@ -126,7 +103,7 @@ def test_the_published_archive(tmp_path, monkeypatch):
         },
     }
     files = [hdf5_of(tmp_path / f"shakespeare_{part}.h5", parts[part]) for part in parts]
-    archive(tmp_path / "mirror/tff_shakespeare/shakespeare.tar.bz2", *files)
+    pack(tmp_path / "mirror/tff_shakespeare/shakespeare.tar.bz2", contents(files))
     unchecked(monkeypatch, "tff_shakespeare/shakespeare.tar.bz2")
     data = loaded("official", 0, tmp_path / "cache", str(tmp_path / "mirror"))
     assert read(data.x) == "To be or n"
@@ -150,12 +127,6 @@ digits = partial(load, "emnist_digits")
 cifar100 = partial(load, "tff_cifar100")
 
 
-def test_digits_can_be_unbalanced_as_published():
-    even, uneven = digits(), digits(unbalance=1)
-    assert share_of_largest(uneven.n_samples, 0.1) == pytest.approx(0.82, abs=0.02)
-    np.testing.assert_array_equal(uneven.x_test, even.x_test)
-
-
 def test_cifar100s_stand_in_has_clients_of_equal_size_and_unequal_taste():
     data = cifar100()
     assert (data.x.dtype, data.x.shape[1:], data.classes) == (np.uint8, (32, 32, 3), 100)
@@ -172,7 +143,7 @@ TESTS = {"f1": [digit(0.5, 5)], "f2": [digit(0.6, 6)]}
 def test_the_archive_of_digits_is_read_once_and_kept(tmp_path, monkeypatch, forget):
     parts = {"train": WRITERS, "test": TESTS}
     files = [hdf5_of(tmp_path / f"fed_emnist_digitsonly_{part}.h5", parts[part]) for part in parts]
-    archive(tmp_path / "mirror/tff_emnist/fed_emnist_digitsonly.tar.bz2", *files)
+    pack(tmp_path / "mirror/tff_emnist/fed_emnist_digitsonly.tar.bz2", contents(files))
     unchecked(monkeypatch, "tff_emnist/fed_emnist_digitsonly.tar.bz2")
     cache, mirror = tmp_path / "cache", str(tmp_path / "mirror")
     data = digits("official", 0, cache, mirror)
@@ -195,10 +166,16 @@ def test_the_archive_of_digits_is_read_once_and_kept(tmp_path, monkeypatch, forg
 
 
 @pytest.mark.parametrize(
-    ("number", "top", "share"), [(1, 0.1, 0.82), (2, 0.2, 0.90), (3, 0.5, 0.98)]
+    ("name", "settings", "top", "share"),
+    [
+        ("cookup", {"set": 1}, 0.1, 0.82),
+        ("cookup", {"set": 2}, 0.2, 0.90),
+        ("cookup", {"set": 3}, 0.5, 0.98),
+        ("emnist_digits", {"unbalance": 1}, 0.1, 0.82),
+    ],
 )
-def test_the_unbalanced_stand_in_has_the_published_imbalance(number, top, share):
-    data = load("cookup", set=number)
+def test_the_unbalanced_stand_in_has_the_published_imbalance(name, settings, top, share):
+    data = load(name, **settings)
     assert data.n_clients == tff.WRITERS
     assert share_of_largest(data.n_samples, top) == pytest.approx(share, abs=0.02)
     np.testing.assert_allclose(data.p, data.n_samples / len(data.x))
@@ -206,16 +183,13 @@ def test_the_unbalanced_stand_in_has_the_published_imbalance(number, top, share)
 
 def test_unbalanced_files_are_read_from_dataverses_archive(tmp_path, monkeypatch):
     monkeypatch.setattr(tff, "check_unbalanced", lambda *_: None)  # of two writers, not 3,383
-    folder = tmp_path / "mirror" / "cookup"
-    folder.mkdir(parents=True)
     clients = {name: [digit(0.5, k % 10) for k in range(n)] for name, n in (("b", 20), ("a", 4))}
     names = ("cookup_train_1.h5", "cookup_train_2.h5", "cookup_train_3.h5", "test.h5")
     files = [hdf5_of(tmp_path / name, clients) for name in names]
-    with zipfile.ZipFile(folder / "dataverse_files.zip", "w") as whole:
-        for file in files:
-            whole.write(file, f"data/{file.name}")
+    members = {f"data/{name}": content for name, content in contents(files).items()}
+    pack(tmp_path / "mirror/cookup/dataverse_files.zip", members)
     cache = tmp_path / "cache"
-    data = load("cookup", "official", 0, cache, str(folder.parent), set=2)
+    data = load("cookup", "official", 0, cache, str(tmp_path / "mirror"), set=2)
     assert data.n_samples.tolist() == [4, 20]
     assert (data.name, data.unverified) == ("cookup_2", True)
     assert sorted(data.inputs) == ["cookup_train_2.h5", "test.h5"]

@@ -1,11 +1,9 @@
 """Archives are unpacked into their folder, or refused in one line."""
 
-import io
 import os
-import tarfile
-import zipfile
 
 import pytest
+from tests.data.packing import pack
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.sources import local_files
@@ -13,21 +11,6 @@ from fedsampling.data.sources.local_files import unpack
 
 FILES = {"folder/a.txt": b"first", "b.txt": b"second" * 1000}
 KINDS = ("zip", "tar", "tar.gz", "tar.bz2", "tar.xz")
-
-
-def pack(path, files):
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in files.items():
-                archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-    else:
-        mode = path.suffix[1:] if path.suffix != ".tar" else ""
-        with tarfile.open(path, f"w:{mode}") as archive:
-            for name, content in files.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(content)
-                archive.addfile(info, io.BytesIO(content))
-    return path
 
 
 def error_line(archive):

@@ -7,6 +7,7 @@ import os
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -32,10 +33,6 @@ def md5(content):
 URL = "https://publisher.example/things/small.txt.bz2"
 SMALL = big(URL, content=TEXT, dataset="small", file="small.txt", checksum=f"md5:{md5(TEXT)}")
 pytestmark = pytest.mark.usefixtures("requested")
-
-
-def raise_(error):
-    raise error
 
 
 def files_below(folder):
@@ -73,7 +70,7 @@ def test_a_copy_in_the_cache_that_cannot_be_read_is_kept(tmp_path, monkeypatch):
     put(tmp_path / "mirror/small/small.txt.xz", PACKED[".xz"])
     with monkeypatch.context() as patched:
         denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        patched.setattr(Path, "open", lambda *_: raise_(denied))
+        patched.setattr(Path, "open", Mock(side_effect=denied))
         with pytest.raises(InputError, match=r"small.txt: cannot be read \(Permission denied\)"):
             fetch(SMALL, tmp_path / "cache", str(tmp_path / "mirror"))
     assert cached.read_bytes() == TEXT
@@ -125,10 +122,7 @@ def test_a_mirror_entry_that_is_no_file_is_not_read(tmp_path, make):
 @pytest.mark.parametrize(
     ("mirror", "reason"),
     [
-        (
-            None,
-            f"small.txt: {URL} cannot be reached (the connection failed); download",
-        ),
+        (None, f"small.txt: {URL} cannot be reached (the connection failed); download"),
         ("empty", "small.txt: not in the mirror empty (looked for small/small.txt, "),
         ("nowhere", "mirror: 'nowhere' is not a folder"),
     ],

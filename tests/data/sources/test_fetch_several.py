@@ -21,45 +21,36 @@ def small(dataset, file, *urls, edition=""):
     return big(*urls, content=TEXT, dataset=dataset, file=file, edition=edition)
 
 
-class TestSeveral:
-    def test_available_files_are_fetched_and_missing_ones_named(self, tmp_path):
-        sources = [small("some", f"{i}.txt") for i in range(4)]
-        for i in (0, 2):
-            put(tmp_path / f"mirror/some/{i}.txt", TEXT)
+def test_available_files_are_fetched_and_missing_ones_named(tmp_path):
+    sources = [small("some", f"{i}.txt") for i in range(4)]
+    for i in (0, 2):
+        put(tmp_path / f"mirror/some/{i}.txt", TEXT)
+    with pytest.raises(InputError) as caught:
+        fetch_all(sources, tmp_path / "cache", str(tmp_path / "mirror"))
+    assert [line[:6] for line in caught.value.lines] == ["1.txt:", "3.txt:"]
+    assert files_in(tmp_path / "cache/some") == {"0.txt", "2.txt"}
+    paths = fetch_all(sources[::2], tmp_path / "cache", None)
+    assert list(paths) == ["some/0.txt", "some/2.txt"]
+
+
+def test_a_complete_edition_is_used_or_the_preferred_one_named(tmp_path, monkeypatch, requested):
+    for source in (
+        small("two", "archive.txt", URL, edition="archive"),
+        small("two", "one.txt", edition="files"),
+        small("two", "other.txt", edition="files"),
+    ):
+        monkeypatch.setitem(SOURCES, source.name, source)
+    put(tmp_path / "mirror/two/one.txt", TEXT)  # half an edition is none
+    for mirror in (str(tmp_path / "mirror"), None):
         with pytest.raises(InputError) as caught:
-            fetch_all(sources, tmp_path / "cache", str(tmp_path / "mirror"))
-        assert [line[:6] for line in caught.value.lines] == ["1.txt:", "3.txt:"]
-        assert files_in(tmp_path / "cache/some") == {"0.txt", "2.txt"}
-        assert list(fetch_all(sources[::2], tmp_path / "cache", None)) == [
-            "some/0.txt",
-            "some/2.txt",
-        ]
-
-    @pytest.fixture
-    def two_editions(self, monkeypatch):
-        for source in (
-            small("two", "archive.txt", URL, edition="archive"),
-            small("two", "one.txt", edition="files"),
-            small("two", "other.txt", edition="files"),
-        ):
-            monkeypatch.setitem(SOURCES, source.name, source)
-
-    @pytest.mark.usefixtures("two_editions")
-    def test_the_edition_in_the_mirror_is_used(self, tmp_path, requested):
-        for name in ("one", "other"):
-            put(tmp_path / f"mirror/two/{name}.txt", TEXT)
-        for mirror in (str(tmp_path / "mirror"), None):  # the second time from the cache
-            paths = fetch_dataset("two", tmp_path / "cache", mirror)
-            assert list(paths) == ["two/one.txt", "two/other.txt"]
-        assert requested == []
-
-    @pytest.mark.usefixtures("two_editions")
-    def test_without_any_edition_the_error_names_the_preferred_one(self, tmp_path):
-        put(tmp_path / "mirror/two/one.txt", TEXT)  # half an edition is none
-        for mirror in (str(tmp_path / "mirror"), None):
-            with pytest.raises(InputError) as caught:
-                fetch_dataset("two", tmp_path / "cache", mirror)
-            assert [line[:12] for line in caught.value.lines] == ["archive.txt:"]
+            fetch_dataset("two", tmp_path / "cache", mirror)
+        assert [line[:12] for line in caught.value.lines] == ["archive.txt:"]
+    requested.clear()
+    put(tmp_path / "mirror/two/other.txt", TEXT)
+    for mirror in (str(tmp_path / "mirror"), None):  # the second time from the cache
+        paths = fetch_dataset("two", tmp_path / "cache", mirror)
+        assert list(paths) == ["two/one.txt", "two/other.txt"]
+    assert requested == []
 
 
 def test_only_one_of_several_callers_converts(tmp_path):

@@ -19,12 +19,5 @@ def test_no_source_claims_more_verification_than_it_has():
         assert not source.published or source.verified in ("publisher", "others"), name
 
 
-def test_editions_come_in_order_of_preference_each_with_all_its_files():
-    result = editions("cifar10")
-    assert [(name, len(sources)) for name, sources in result.items()] == [
-        ("binary", 1),
-        ("sheets", 26),
-    ]
-    assert not result["binary"][0].unverified
-    assert all(source.unverified for source in result["sheets"])
-    assert editions("nothing") == {}
+def test_editions_come_in_order_of_preference():
+    assert [*editions("cifar10")] == ["binary", "sheets"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from fedsampling.experiments.papers import load_kinds
+from fedsampling.experiments.resolving import load_kinds
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 
 SMALL = yaml.safe_load("""

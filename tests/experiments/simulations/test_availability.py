@@ -67,24 +67,11 @@ def test_only_available_clients_train_and_are_asked(scheme, monkeypatch):
             np.testing.assert_array_equal(by_round(table, "observation_bits"), 32 * candidates)
 
 
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        (
-            {"availability": HALF, "sampler": {"name": "clustered_size", "m": 4}},
-            "clustered_size requires every client to be available in every round; use",
-        ),
-        (
-            {"delays": None, "sampler": {"name": "delayhet_submodular"}},
-            "sampler.name: delayhet_submodular needs the clients' delays",
-        ),
-    ],
-)
-def test_samplers_without_the_clients_or_delays_that_they_need_are_refused(changes, line):
+def test_samplers_without_the_clients_that_they_need_are_refused():
     with pytest.raises(InputError) as error:
-        network(changes)
-    (message,) = error.value.lines
-    assert line in message
+        network({"availability": HALF, "sampler": {"name": "clustered_size", "m": 4}})
+    (line,) = error.value.lines
+    assert "clustered_size requires every client to be available in every round; use" in line
 
 
 def test_absences_can_follow_labels():

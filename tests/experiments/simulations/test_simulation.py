@@ -45,7 +45,6 @@ def test_settings_survive_plain_data(kind):
         ("dsgd", {"eigenvalues": [2, 1]}, "eigenvalues: .* is invalid; put the smaller"),
         ("inclusion", {"size": 5}, "size: 5 exceeds 4 units"),
         ("inclusion", {"probabilities": [0.5, 0.5]}, "probabilities: 2 values for 4 units"),
-        ("federated", {"sampler": {"m": 9}}, "sampler.m: 9 exceeds the 8 clients"),
         ("federated", {"work": {"batch": [1, 13]}}, "work.batch: 13 exceeds the 12 samples"),
         ("federated", {"dataset": IJCNN1, "work": {"batch": [6, 6]}}, "work.batch: 6 exceeds"),
     ],

@@ -1,9 +1,6 @@
-from itertools import accumulate
-
 import pytest
 import torch
 from torch.nn.utils import parameters_to_vector
-from torch.profiler import ProfilerActivity, profile
 
 
 @pytest.fixture
@@ -28,22 +25,3 @@ def agree():
         torch.testing.assert_close(gradient, torch.stack(by_module), rtol=tolerance, atol=tolerance)
 
     return check
-
-
-@pytest.fixture
-def profiled_peak():
-    """Peak bytes per slot of two slots' outputs and gradient, as PyTorch's profiler sees them."""
-
-    def peak(network, sample, batch):
-        theta = torch.zeros(2, network.dimension, requires_grad=True)
-        symbols = any(name.startswith("embedding") for name in network.shapes)
-        x = torch.zeros(2, batch, *sample, dtype=torch.int64 if symbols else None)
-        torch.autograd.grad(network.outputs(theta, x).sum(), theta)  # products are tried out first
-
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as trace:
-            torch.autograd.grad(network.outputs(theta, x).sum(), theta)
-        events = sorted(trace.profiler.kineto_results.events(), key=lambda event: event.start_ns())
-        changes = [event.nbytes() for event in events if event.name() == "[memory]"]
-        return max(accumulate(changes)) / 2
-
-    return peak

@@ -11,6 +11,13 @@ SMALL = [(1, 8, 64), (1, 500, 8), (4, 100, 2), (8, 2, 5), (2, 20, 10)]
 ODD = [(9, 51, 10), (10, 33, 7), (37, 250, 10), (1, 51, 10)]  # slots of no multiple of 16 bytes
 
 
+def factors(slots, rows, inputs, outputs):
+    """Random samples and weights, and the gradient with respect to their product."""
+    rng = torch.Generator().manual_seed(0)
+    shapes = (rows, inputs), (outputs, inputs), (rows, outputs)
+    return [torch.randn(slots, *shape, generator=rng) for shape in shapes]
+
+
 def moved(matrix, offset):
     """Copy a matrix to memory that begins `offset` numbers after an aligned address."""
     room = torch.empty(matrix.numel() + offset)
@@ -35,11 +42,8 @@ def library(request, monkeypatch):
 
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
 def test_product_and_gradients_are_those_of_matrices(library, rows, inputs, outputs):
-    rng = torch.Generator().manual_seed(0)
-    x = torch.randn(3, rows, inputs, generator=rng, requires_grad=True)
-    weight = torch.randn(3, outputs, inputs, generator=rng, requires_grad=True)
-    g = torch.randn(3, rows, outputs, generator=rng)
-    z = products.product(x, weight)
+    x, weight, g = factors(3, rows, inputs, outputs)
+    z = products.product(x.requires_grad_(), weight.requires_grad_())
     by_x, by_weight = torch.autograd.grad(z, (x, weight), g)
     close = {"rtol": 1e-5, "atol": 1e-4}
     for slot in range(3):
@@ -50,10 +54,7 @@ def test_product_and_gradients_are_those_of_matrices(library, rows, inputs, outp
 
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
 def test_results_do_not_depend_on_memory_alignment(library, rows, inputs, outputs):
-    rng = torch.Generator().manual_seed(0)
-    x = torch.randn(1, rows, inputs, generator=rng)
-    weight = torch.randn(1, outputs, inputs, generator=rng)
-    g = torch.randn(1, rows, outputs, generator=rng)
+    x, weight, g = factors(1, rows, inputs, outputs)
 
     def results(offset):
         moved_x = moved(x, offset).requires_grad_()
@@ -69,15 +70,12 @@ def test_results_do_not_depend_on_memory_alignment(library, rows, inputs, output
 
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES + SMALL + ODD)
 def test_results_do_not_depend_on_a_slots_position(library, rows, inputs, outputs):
-    rng = torch.Generator().manual_seed(0)
-    x = torch.randn(5, rows, inputs, generator=rng)
-    weight = torch.randn(5, outputs, inputs, generator=rng)
-    g = torch.randn(5, rows, outputs, generator=rng)
+    x, weight, g = factors(5, rows, inputs, outputs)
     operations = {products.multiply: (x, weight), products.gradient: (g, x), stepped: (x, weight)}
-    for operation, factors in operations.items():
-        stacked = operation(*factors)
+    for operation, pair in operations.items():
+        stacked = operation(*pair)
         for slot in range(5):
-            single = operation(*(factor[slot, None].clone() for factor in factors))
+            single = operation(*(factor[slot, None].clone() for factor in pair))
             assert torch.equal(stacked[slot], single[0])
 
 
@@ -91,10 +89,8 @@ def unreliable(monkeypatch):
 
 
 def test_a_library_whose_rounding_depends_on_the_stack_is_detected(unreliable, library, capsys):
-    rng = torch.Generator().manual_seed(0)
-    for rows, inputs, outputs in [(8, 20, 12), (4, 50, 10)]:
-        x = torch.randn(5, rows, inputs, generator=rng)
-        weight = torch.randn(5, outputs, inputs, generator=rng)
+    for shape in [(8, 20, 12), (4, 50, 10)]:
+        x, weight, _ = factors(5, *shape)
         for operation in (products.multiply, stepped):
             stacked = operation(x, weight)
             torch.testing.assert_close(stacked, x @ weight.mT, rtol=1e-5, atol=1e-5)
@@ -134,10 +130,8 @@ def test_slots_with_a_common_factor_agree_with_single_slots(
 @pytest.mark.parametrize("outputs", [10, 50])
 @pytest.mark.parametrize("offset", [0, 3])
 def test_products_are_subtracted(library, outputs, offset):
-    rng = torch.Generator().manual_seed(0)
-    g = torch.randn(3, outputs, 40, generator=rng)
-    x = torch.randn(3, 40, 300, generator=rng)
-    weight = torch.randn(3, outputs, 300, generator=rng)
+    x, weight, g = factors(3, 40, 300, outputs)
+    g = g.mT.contiguous()
     result = moved(weight, offset)
     products.subtract_product(result, g, x)
     torch.testing.assert_close(result, weight - g @ x, rtol=1e-5, atol=1e-4)
@@ -146,38 +140,11 @@ def test_products_are_subtracted(library, outputs, offset):
     assert torch.equal(single[0], result[1])
 
 
-@pytest.mark.parametrize(
-    ("maker", "flags", "faster"),
-    [
-        ("AuthenticAMD", "avx2 avx512f avx512_vnni", False),  # Zen 4: units of 256 bits
-        ("AuthenticAMD", "avx2 avx_vnni avx512f avx512_vp2intersect", True),  # Zen 5
-        ("GenuineIntel", "avx2 avx_vnni avx512f avx512_vp2intersect", False),
-    ],
-)
-def test_onednn_is_faster_if_only_it_uses_wide_vector_units(maker, flags, faster):
-    processor = f"vendor_id\t: {maker}\nflags\t\t: fpu {flags} sse2"
-    assert products.is_onednn_faster(processor) is faster
-
-
 @pytest.fixture
 def undecided(monkeypatch):
     """Decide on a library again, in this test only."""
     monkeypatch.setattr(products, "library", cache(products.library.__wrapped__))
     monkeypatch.delenv(products.VARIABLE, raising=False)
-
-
-@pytest.mark.skipif(not products._has_onednn(), reason="one library alone")
-@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="one library alone")
-@pytest.mark.parametrize(
-    ("setting", "wide", "library"),
-    [("", True, "oneDNN"), ("", False, "MKL"), ("mkl", True, "MKL"), ("oneDNN", False, "oneDNN")],
-)
-def test_the_processor_determines_the_library_unless_it_is_set(
-    undecided, monkeypatch, setting, wide, library
-):
-    monkeypatch.setattr(products, "is_onednn_faster", lambda processor: wide)
-    monkeypatch.setenv(products.VARIABLE, setting)
-    assert products.library() == library
 
 
 def test_an_unknown_library_is_an_error_of_one_line(undecided, monkeypatch):
@@ -200,9 +167,6 @@ def test_mkl_is_the_fallback_without_onednn(undecided, monkeypatch):
 
 
 def test_add_product_adds_to_the_start(library):
-    rng = torch.Generator().manual_seed(0)
-    x, start = torch.randn(2, 40, 90, generator=rng), torch.randn(2, 40, 80, generator=rng)
-    weight = torch.randn(2, 80, 90, generator=rng)
+    x, weight, start = factors(2, 40, 90, 80)
     result = products.add_product(x, products.prepared(weight, rows=40), start)
-    expected = start + x @ weight.transpose(1, 2)
-    torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(result, start + x @ weight.mT, rtol=1e-5, atol=1e-4)

@@ -1,8 +1,6 @@
-"""A small problem with clients of different sizes, and independent loops to compare with."""
+"""A small problem with clients of different sizes."""
 
 from dataclasses import dataclass, field
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,16 +88,6 @@ def problem(request):
 @pytest.fixture
 def linear():
     return lambda **work: make("linear", **work)
-
-
-@pytest.fixture(scope="session")
-def loop():
-    """`benchmarks/rizk_loop.py`, which shares no code with the package."""
-    path = Path(__file__).parents[3] / "benchmarks" / "rizk_loop.py"
-    spec = spec_from_file_location("rizk_loop", path)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(params=VARIANTS)

@@ -9,7 +9,6 @@ from small_network import SIZES, TESTS, dataset, learner, samples
 
 import fedsampling as fs
 from fedsampling.learning.training.evaluation import on_own_samples
-from fedsampling.learning.training.local_work import LocalWork
 
 N, ROUNDS = len(SIZES), 6
 WORK = {
@@ -71,7 +70,7 @@ def test_losses_on_training_samples_are_the_loss():
 
 
 def test_a_client_without_tests_is_measured_on_its_training_samples():
-    trainer = learner(LocalWork(batch=4, step=0.1, steps=3))
+    trainer = learner()
     theta = trainer.start(np.array([4, 9]))
     measured = on_own_samples(trainer, theta)
     assert measured["client_tests"][0].tolist() == np.diff(TESTS).tolist()

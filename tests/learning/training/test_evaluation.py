@@ -12,9 +12,8 @@ from small_network import SIZES, TESTS, learner, samples
 from fedsampling.learning.training import evaluation
 from fedsampling.learning.training.evaluation import client_losses, evaluate
 from fedsampling.learning.training.learner import NetworkLearner
-from fedsampling.learning.training.local_work import LocalWork
 
-TRAINER = learner(LocalWork(batch=4, step=0.1, steps=3))
+TRAINER = learner()
 THETA = TRAINER.start(np.array([4, 9]))
 
 
@@ -95,12 +94,8 @@ def test_a_common_test_set_is_weighted_by_each_clients_labels():
 
 
 def test_the_training_loss_can_be_omitted():
-    full = evaluate(TRAINER, THETA)
     tests = evaluate(TRAINER, THETA, training_loss=False)
-    assert full.keys() - tests.keys() == {"loss", "loss_std"}
-    assert "accuracy" in tests
-    for name in tests:
-        np.testing.assert_array_equal(tests[name], full[name])
+    assert evaluate(TRAINER, THETA).keys() - tests.keys() == {"loss", "loss_std"}
 
 
 def test_dropout_is_off_by_default():

@@ -107,6 +107,8 @@ class TestLocalWork:
         np.testing.assert_allclose(losses, expected, rtol=1e-5)
         costs = trainer.charge(oort, slots, np.ones(3), Draws(SEEDS[:2], 0))
         assert costs["observation_bits"].tolist() == [64, 32]
+        assert costs["model_bits"].tolist() == [64 * 59, 32 * 59]
+        assert costs["gradients"].tolist() == [12 + 7, 3]
         assert trainer.report(MD(m=2).needs, updates) == {}
 
     def test_losses_of_several_steps_are_their_root_mean_square(self):
@@ -116,6 +118,7 @@ class TestLocalWork:
             trainer.work(trainer.start(SEEDS[:1]), slots, MD(m=1), Draws(SEEDS[:1], 0))
             squares.append(count * float(trainer.work_losses[0]) ** 2)
         losses = np.sqrt(np.diff(squares))
+        assert trainer.training_costs["gradients"].tolist() == [3 * 4]
         expected = trainer.training_costs["train_loss"][0]
         np.testing.assert_allclose(losses.mean(), expected, rtol=1e-6)
 
@@ -138,17 +141,6 @@ class TestLocalWork:
         assert torch.equal(trainer.advance(theta, updates, nobody, np.empty(0)), theta)
         costs = trainer.charge(MD(m=3), nobody, np.empty(0), Draws(SEEDS[:2], 0))
         assert not costs["reports"].any()
-
-
-def test_costs_are_counted_from_participants_and_reports():
-    trainer = learner(WORK["steps"])
-    slots = Slots.stack([np.array([2, 0, 2]), np.array([1])])
-    trainer.work(trainer.start(SEEDS[:2]), slots, MD(m=3), Draws(SEEDS[:2], 0))
-    costs = trainer.charge(MD(m=3), slots, np.array([0.5, 0.0, 0.5, 1.0]), Draws(SEEDS[:2], 0))
-    d = trainer.network.dimension
-    assert d == 6 * 5 + 5 + 5 * 4 + 4
-    assert costs["model_bits"].tolist() == [64 * d, 32 * d]
-    assert costs["gradients"].tolist() == [3 * (4 + 4 + 4), 3 * 3]
 
 
 class TestRecords:

@@ -8,7 +8,6 @@ import torch.nn.functional as F  # noqa: N812
 from small_network import SIZES, learner, samples
 
 from fedsampling.learning.training.evaluation import client_losses
-from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.observing import OBSERVATIONS, Heterogeneity
 from fedsampling.samplers.scheme import Slots
 from fedsampling.theory.heterogeneity import pairwise
@@ -17,7 +16,7 @@ SEEDS = np.array([4, 9])
 
 
 def observation(name, batch=100):
-    trainer = learner(LocalWork(batch=4, step=0.1, steps=3))
+    trainer = learner()
     return trainer, OBSERVATIONS[name](trainer, batch, np.random.default_rng(0))
 
 

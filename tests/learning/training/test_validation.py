@@ -11,7 +11,7 @@ from fedsampling.adapters.cohort import Cohort
 from fedsampling.base.errors import InputError
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import MD
-from fedsampling.samplers.scheme import Setup, Slots
+from fedsampling.samplers.scheme import Setup
 
 SINCE = 4  # the first round in which the samplers return invalid results
 
@@ -55,11 +55,6 @@ INVALID = [
 
 
 @pytest.fixture
-def problem(linear):
-    return linear()
-
-
-@pytest.fixture
 def late():
     """MD sampling that changes what it returns from some round on."""
 
@@ -90,41 +85,30 @@ def play(problem, member, rounds=6, seeds=(0, 1), **options):
 
 
 @pytest.mark.parametrize(("method", "text", "change"), INVALID)
-def test_an_invalid_result_in_any_round_is_one_line(problem, late, method, text, change):
+def test_an_invalid_result_in_any_round_is_one_line(linear, late, method, text, change):
     if method == "select":
         late.slots_of = staticmethod(lambda slots: replace(slots, **change(slots)))
     else:
         late.omega_of = staticmethod(change)
     with pytest.raises(InputError) as error:
-        play(problem, late)
+        play(linear(), late)
     (line,) = error.value.lines
     assert line.startswith(f"sampler late, round 4: {method} returned {text}")
 
 
-def test_an_error_in_a_users_sampler_names_file_line_and_message(problem, late):
-    def wrong(slots):
-        raise SystemExit(3)
-
-    for slots_of, error in ((wrong, "wrong: Syst"), (lambda s: s.client["a"], "<lambda>: Ind")):
-        late.slots_of = staticmethod(slots_of)
-        where = r"late, round 4: test_validation\.py:\d+, in "
-        with pytest.raises(InputError, match=where + error):
-            play(problem, late)
-
-
-def test_sums_of_weights_far_from_one_give_one_warning(problem, late):
+def test_sums_of_weights_far_from_one_give_one_warning(linear, late):
     late.omega_of = staticmethod(lambda omega: 1e6 * omega)
     with pytest.warns(UserWarning, match=r"over 6 rounds the mean of Σω is 3.333e\+05") as warned:
-        play(problem, late)
+        play(linear(), late)
     assert len(warned) == 1
     late.omega_of = staticmethod(lambda omega: 0.01 * omega)
     with pytest.warns(UserWarning, match="set shrinks = True") as warned:
-        play(problem, late, rounds=60)
+        play(linear(), late, rounds=60)
     assert len(warned) == 1
     late.shrinks = True
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        play(problem, late, rounds=60)
+        play(linear(), late, rounds=60)
 
 
 @pytest.mark.parametrize("variant", ["optimal", "tracked", "tracked-estimated"])
@@ -144,22 +128,14 @@ def test_overflow_of_squares_counts_as_divergence(linear, late):
     assert table[table["metric"] == "diverged_at"]["value"].item() == SINCE + 1
 
 
-def test_unavailable_clients_are_rejected():
-    class Stubborn(MD, name="stubborn"):
-        """Selects client 0, available or not."""
-
-        def select(self, view, rng):
-            return Slots.stack(np.zeros((view.runs, self.m), np.int64))
-
-    try:
-        cohort = Cohort(Stubborn(m=2), [3, 4, 5], dimension=2)
-        assert cohort.select(0) == [0, 0]
-        with pytest.raises(InputError, match=r"client 0, which is not available; .* 2 of 3 cli"):
-            cohort.select(1, offered=[1, 2])
-        cohort.select(2)
-        assert cohort.weigh(np.zeros((2, 2), np.float32)).tolist() == [0.5, 0.5]
-    finally:
-        Stubborn.named = ""
+def test_unavailable_clients_are_rejected(late):
+    late.slots_of = staticmethod(lambda slots: replace(slots, client=0 * slots.client))
+    cohort = Cohort(late(m=2), [3, 4, 5], dimension=2)
+    assert cohort.select(4) == [0, 0]
+    with pytest.raises(InputError, match=r"client 0, which is not available; .* 2 of 3 cli"):
+        cohort.select(5, offered=[1, 2])
+    cohort.select(6)
+    assert cohort.weigh(np.zeros((2, 2), np.float32)).tolist() == [0.5, 0.5]
 
 
 def test_the_library_warns_of_runs_that_diverge():
@@ -173,15 +149,9 @@ def test_the_library_warns_of_runs_that_diverge():
         fs.train(data, fs.scheme("md", m=4), step=0.1, **work)
 
 
-def test_an_attribute_that_clashes_is_one_line(late):
+def test_an_attribute_cannot_hide_a_method_or_a_property(late):
     setup = Setup(np.ones(7, np.int64), np.ones(7) / 7)
-    for name, line in (
-        ("m", "self.m is a setting and cannot change; use another attribute, such as self.m_now"),
-        ("select", "self.select would hide the class's select; use another attribute"),
-        ("unbiased", "self.unbiased would hide the class's unbiased; use another attribute"),
-    ):
+    for name in ("select", "unbiased"):
         late.prepare = lambda self, setup, name=name: setattr(self, name, 0)
-        with pytest.raises(InputError) as error:
+        with pytest.raises(InputError, match=f"self.{name} would hide the class's {name}; use a"):
             late(m=2).prepared(setup)
-        (text,) = error.value.lines
-        assert text.endswith(f"in <lambda>: AttributeError: {line}")

@@ -1,6 +1,6 @@
 """The cross matrix's benchmark: trials, costs in each world, and families of datasets."""
 
-from importlib.util import module_from_spec, spec_from_file_location
+from runpy import run_path
 
 import numpy as np
 import pandas as pd
@@ -8,10 +8,9 @@ import pytest
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
-from fedsampling.experiments.simulations.simulation import tidy
 from papers.crossmatrix import costs, figures_bench
 
-from ..shared import PAPERS
+from ..shared import PAPERS, made_up
 
 PAPER = load_paper("crossmatrix", PAPERS)
 # Local learning rate, in units of the middle one, and server step of each trial.
@@ -29,11 +28,8 @@ TRIALS = {
 
 
 def test_the_paper_lists_the_trials_that_the_benchmark_draws():
-    path = PAPERS.parent / "benchmarks" / "draw_trials.py"
-    spec = spec_from_file_location("draw_trials", path)
-    trials = module_from_spec(spec)
-    spec.loader.exec_module(trials)
-    draws = trials.draws()
+    trials = run_path(PAPERS.parent / "benchmarks" / "draw_trials.py")
+    draws = trials["draws"]()
     for experiment, settings in PAPER.experiments.items():
         if not experiment.startswith("bench_") or experiment.endswith(("_100", "_1000")):
             continue
@@ -47,7 +43,7 @@ def test_the_paper_lists_the_trials_that_the_benchmark_draws():
         drawn, *repeated = [cases[name]["samplers"] for name in TRIALS if name.startswith("own")]
         assert drawn in draws
         assert repeated == [drawn] * len(repeated)
-    assert {name for draw in draws for name in draw} == set(trials.SPACES)
+    assert {name for draw in draws for name in draw} == set(trials["SPACES"])
 
 
 ROUNDS = 12
@@ -59,7 +55,7 @@ def run(case, sampler, seed, scores):
     columns = {"accuracy": (at, scores)}
     for metric, cost in (("model_bits", 90.0), ("norm_bits", 10.0), ("seconds", 2.0)):
         columns[metric] = (at[1:], np.full(ROUNDS, cost))
-    return tidy(columns).assign(case=case, sampler=sampler, seed=seed)
+    return case, sampler, seed, columns
 
 
 def rising(slope, end=1.0):
@@ -70,7 +66,7 @@ def summary(*runs, **settings):
     cases = {name: {"work": {"step": step}} for name, step in (("small", 0.1), ("default", 0.3))}
     common = {"title": "A set", "settings": {}, "cases": cases}
     common["samplers"] = {"md": {"name": "md", "m": 2}}
-    return Summary(pd.concat(runs, ignore_index=True), common | settings, {})
+    return made_up(runs, common | settings)
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.simulations.simulation import tidy
 from papers.crossmatrix import figures_by_client as figures
+
+from ..shared import made_up
 
 N, SEEDS = 10, 5
 
@@ -16,7 +15,7 @@ N, SEEDS = 10, 5
 @pytest.fixture
 def summary():
     """MD selects everybody, one sampler never selects two clients and loses their accuracy."""
-    parts = []
+    runs = []
     for (name, excluded), seed in product(
         {"md": 0, "flanp": 2, "uniform": 0}.items(), range(SEEDS)
     ):
@@ -28,12 +27,12 @@ def summary():
             "weight": used / used.sum(), "loss": np.ones(N),
             "accuracy": 0.8 - 0.5 * (used == 0) + noise,
         }  # fmt: skip
-        table = tidy({f"client_{key}": (np.arange(N), value) for key, value in columns.items()})
-        parts.append(table.assign(case="default", sampler=name, seed=seed))
+        columns = {f"client_{key}": (np.arange(N), value) for key, value in columns.items()}
+        runs.append(("default", name, seed, columns))
     samplers = {name: {"name": name, "m": 3} for name in ("md", "flanp", "uniform")}
     settings = {"title": "Ten, client by client", "samplers": samplers, "cases": {"default": {}}}
     settings["settings"] = {"dataset": {"name": "mnist"}}
-    return Summary(pd.concat(parts, ignore_index=True), settings, {})
+    return made_up(runs, settings)
 
 
 def test_a_sampler_leaves_clients_out_that_md_selects_and_this_costs_accuracy(summary):

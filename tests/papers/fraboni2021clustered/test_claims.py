@@ -7,14 +7,11 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
-from fedsampling.experiments.simulations.simulation import tidy
 
-from ..shared import PAPERS, changed
+from ..shared import PAPERS, changed, made_up
 from ..shared import judge as judge_by
 
 PAPER = load_paper("fraboni2021clustered", PAPERS)
@@ -34,14 +31,13 @@ def runs(levels, spread=0.01, **settings):
     """Give each its level, times noise that seeds share and noise of its own."""
     rng = np.random.default_rng(0)
     common = 1 + 0.1 * rng.normal(size=SEEDS)
-    parts = []
+    tables = []
     for ((case, sampler, metric), level), seed in product(levels.items(), range(SEEDS)):
         noise = 1 + spread * rng.normal() if metric in ("loss", "accuracy") else 1
         shared = common[seed] if metric == "loss" else 1
-        table = tidy({metric: (AT, np.broadcast_to(level, AT.shape) * noise * shared)})
-        parts.append(table.assign(case=case, sampler=sampler, seed=seed))
-    settings = {"settings": {}, "cases": {"base": {}}, **settings}
-    return Summary(pd.concat(parts, ignore_index=True), settings, {})
+        curve = np.broadcast_to(level, AT.shape) * noise * shared
+        tables.append((case, sampler, seed, {metric: (AT, curve)}))
+    return made_up(tables, {"settings": {}, "cases": {"base": {}}, **settings})
 
 
 def losses(case="base", **levels):
@@ -76,14 +72,13 @@ def test_c1_needs_the_share_and_always(md, ours, verdict):
     assert "closed form 62.8 %" in finding.ours
 
 
-@pytest.mark.parametrize(("always", "verdict"), [(10, "inconclusive"), (9, "partly reproduced")])
-def test_c1_is_open_where_the_interval_of_the_share_is_wide(always, verdict):
-    summary = counted("clients", md=USUAL, algorithm1=[10] * 49 + [always], algorithm2=[10])
+def test_c1_is_open_where_the_interval_of_the_share_is_wide():
+    summary = counted("clients", md=USUAL, algorithm1=[10], algorithm2=[10])
     rows, md = summary.rows, summary.rows["sampler"] == "md"
     value = rows["value"].mask(md & (rows["seed"] % 2 == 0), 10)
     value = value.mask(md & (rows["seed"] % 4 == 1), 9)
     wide = replace(summary, rows=rows.assign(value=value))
-    assert judge("c1", mnist=wide).verdict == verdict
+    assert judge("c1", mnist=wide).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +133,6 @@ def by_alpha(*levels, spread=0.01):
 @pytest.mark.parametrize(
     ("levels", "spread", "verdict"),
     [
-        ((ORDERED, ORDERED, EQUAL, EQUAL), 0.01, "reproduced"),
         ((ORDERED, ORDERED, EQUAL, WORSE), 0.01, "reproduced"),
         ((ORDERED, ORDERED, ORDERED, {**ORDERED, "algorithm2": 0.5}), 0.01, "partly reproduced"),
         ((ORDERED,), 0.01, "partly reproduced"),
@@ -209,7 +203,6 @@ BOUNDS = ("rows_off", "columns_off", "variance_above_md", "inclusion_below_md", 
 @pytest.mark.parametrize(
     ("metric", "value", "verdict"),
     [
-        ("rows_off", 0, "reproduced"),
         ("variance_above_md", 1e-15, "reproduced"),
         ("draws_above_bound", -1, "reproduced"),
         ("rows_off", 1, "contradicted"),

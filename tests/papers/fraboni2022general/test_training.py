@@ -3,18 +3,15 @@
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
-from papers.fraboni2022general.runs import departures, deviations
+from papers.fraboni2022general.runs import deviations
 
-from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
 from fedsampling.experiments.resolving import resolve_experiments
-from fedsampling.experiments.simulations.simulation import tidy
 from papers.fraboni2022general import claims, figures_settings, figures_training
 
-from ..shared import PAPERS, judge
+from ..shared import PAPERS, judge, made_up
 
 KEY = "fraboni2022general"
 PAPER = load_paper(KEY, PAPERS)
@@ -48,13 +45,11 @@ def training_runs(
     for name in names:
         experiment = RESOLVED[scale][name]
         clients = int(name.removeprefix("shakespeare_")) if "shakespeare" in name else 80
-        parts = []
+        runs = []
         at = np.linspace(0, experiment.settings["rounds"], 6).astype(int)
         for case, sampler, seed in product(experiment.cases, experiment.samplers, seeds):
             scheme = sampler.partition("-")[0]
             shift = (equal if "equal" in case else samples).get(scheme, 0.0)
-            if scheme == "full":
-                shift = abs(experiment.cases[case]["work"]["step"] - 1.5)
             shift *= 10 / clients if shrinks else 1
             sign = (-1.0) ** (TURN[scheme] * seed // 2 + (scheme == "uniform"))
             shared = 0.1 * np.random.default_rng([seed, clients]).standard_normal()
@@ -62,10 +57,10 @@ def training_runs(
             diverged = -1.0
             if (name, case, sampler) in lost and seed == 0:
                 loss[at > at[3]], diverged = np.nan, float(at[3])
-            run = tidy({"loss": (at, loss), "diverged_at": ([-1], [diverged])})
-            parts.append(run.assign(case=case, sampler=sampler, seed=seed))
+            columns = {"loss": (at, loss), "diverged_at": ([-1], [diverged])}
+            runs.append((case, sampler, seed, columns))
         settings = experiment.model_dump(mode="json") | {"seeds": list(seeds)}
-        values[name] = Summary(pd.concat(parts, ignore_index=True), settings, {})
+        values[name] = made_up(runs, settings)
     return values
 
 
@@ -75,11 +70,8 @@ SIZES = {  # of 80 clients: choices 2240 and 0 to 39
 
 
 def clients(sizes):
-    rows = pd.concat(
-        tidy({"samples": (np.arange(80), n)}).assign(case="base", sampler="none", seed=seed)
-        for seed, n in sizes.items()
-    )
-    return Summary(rows.reset_index(drop=True), {"seeds": [*sizes]}, {})
+    runs = [("base", "none", seed, {"samples": (np.arange(80), n)}) for seed, n in sizes.items()]
+    return made_up(runs, {"seeds": [*sizes]})
 
 
 @pytest.fixture(scope="module")
@@ -164,15 +156,6 @@ def test_populations_with_another_network_do_not_decide():
     assert any("n = 80" in note for note in figures_training.figure1(reduced, PAPER).notes)
 
 
-def test_a_figure_says_how_far_its_runs_are_from_the_papers_size():
-    full = training_runs(names=HALF, seeds=range(30))
-    assert departures({name: full[name] for name in HALF}, PAPER) == ()
-    reduced = training_runs("reduced", names=HALF)
-    reduced[HALF[0]].settings["seeds"] = list(range(20))
-    (output,) = departures({name: reduced[name] for name in HALF}, PAPER)
-    assert "seeds 5 to 20 (paper 30), rounds 100 (paper 600), K 10 (paper 50)" in output
-
-
 def test_c5_compares_with_the_other_choices(summaries):
     spread = deviations(summaries["clients"])
     ours = spread[(spread["seed"] == 2240) & (spread["n"] == 10)]["sd"].item()
@@ -189,11 +172,3 @@ def test_choices_are_compared_on_common_rounds_and_seeds(summaries):
     other_choices = table[(table["case"] == "equal") & ~table["own"]]
     np.testing.assert_allclose(other_choices["gap"], 0.3 * 10 / 80, atol=0.005)
     np.testing.assert_allclose(table[table["own"] & (table["case"] == "equal")]["gap"], 0.3, 0.02)
-
-
-def test_learning_rate_is_that_of_the_least_last_loss(summaries):
-    table = figures_settings.final_losses(summaries["learning_rate"])
-    assert list(table["step"]) == [0.1, 0.5, 1, 1.5, 2, 2.5]
-    assert table["step"][table["loss"].idxmin()] == 1.5
-    notes = figures_settings.learning_rate(summaries, PAPER).notes
-    assert "η_l = 1.5" in notes[0]

@@ -1,10 +1,8 @@
-"""Choices that could change verdicts, and settings that are varied, from made-up courses."""
+"""Choices that could change verdicts, from made-up courses."""
 
 import pytest
 from papers.harshvardhan2025latency.figures_readings import alternatives
 from papers.harshvardhan2025latency.runtimes import PROPOSED
-
-from papers.harshvardhan2025latency import figures_sensitivity
 
 from .courses import PAPER, draws, joined, made, overheads, summary
 
@@ -78,30 +76,3 @@ def test_another_choice_is_judged_by_the_rule(table):
 
 
 # Settings that the paper does not state, varied one at a time.
-
-BASE = {"submodular": 5, "sampling": 6, "random": 10, "flanp": 20}
-SHARED = {"synthetic": BASE | {"submodular": 99}, "nycmesh": BASE | {"random": 4}}
-OWN = {"flanp-first-5-0.1": 8, "random-m-5": 12}
-
-
-@pytest.fixture(scope="module")
-def summaries():
-    return made(
-        quadratic=dict.fromkeys(SHARED, BASE),
-        quadratic_sensitivity={f"{name}-step-0.002": row for name, row in SHARED.items()},
-        quadratic_variants=dict.fromkeys(SHARED, OWN),
-    )
-
-
-def test_a_setting_of_all_schemes_has_its_own_random_selection(summaries):
-    table = figures_sensitivity.varied(summaries, PAPER)
-    over_random = table.set_index(["delays", "setting", "scheme"])["over_random"]
-    assert over_random["nycmesh", "step-0.002", "sampling"] == pytest.approx(6 / 4)
-    assert over_random["synthetic", "flanp-first-5-0.1", "flanp"] == pytest.approx(8 / 10)
-    assert over_random["synthetic", "the paper", "flanp"] == pytest.approx(3.5 / 0.714)
-
-
-def test_what_is_missed_stands_at_the_edge(summaries):
-    artefact = figures_sensitivity.quadratic_sensitivity(summaries, PAPER)
-    hollow = [line for line in artefact.figure.axes[0].lines if line.get_mfc() == "none"]
-    assert sum(len(line.get_xdata()) for line in hollow) == 1

@@ -1,19 +1,12 @@
 """Figures of delays and of errors in the theory, from small runs of the paper's own experiments."""
 
-from dataclasses import replace
-
-import numpy as np
-import pandas as pd
 import pytest
 
-from fedsampling.experiments.simulations.simulation import tidy
 from papers.harshvardhan2025latency import figures_network, figures_theory
 
 from ..shared import simulate
 from .courses import PAPER
 
-VARIED = PAPER.experiments["sensitivity"]["cases"]
-KEPT = ("base", "gain-20", "log_sd-1", "cap-2000", "bandwidth-5e6", "shared-false")
 SMALL = {"clients": 6, "samples": 8, "dimension": 12, "draws": 2, "seeds": 2}
 CASES = {"rotated-cifar10": {"clients": 5, "dimension": 12}, "shakespeare": {"dimension": 9}}
 OVERRIDES = {
@@ -21,7 +14,6 @@ OVERRIDES = {
     "delays": {"seeds": 3},
     "enumeration": SMALL,
     "minnorm": SMALL,
-    "sensitivity": {"seeds": 3, "cases": dict.fromkeys(VARIED.keys() - KEPT)},
     "distribution": SMALL | {"iterations": [0, 4]},
     "overhead": {**SMALL, "iterations": [4], "cases": CASES},
 }
@@ -40,27 +32,6 @@ def test_figure1_shows_every_round_and_marks_the_paper(summaries):
     assert "5.5 hours for ten rounds of full participation would be 1,980 s" in artefact.notes[1]
     labels = artefact.figure.axes[2].get_legend_handles_labels()[1]
     assert labels == [f"ours: {share:.0f} %", "paper: 10 %"]
-
-
-def test_published_delays_are_drawn_and_compared_where_they_are_known(summaries):
-    scalars = {"ks/comp.txt": 0.25, "reference_share/comp.txt": 0.5}
-    published = tidy({name: (np.array([-1]), np.array([value])) for name, value in scalars.items()})
-    seconds = tidy({"reference_seconds/comp.txt": (np.arange(2), np.array([50.0, 2000.0]))})
-    ours = summaries["delays"]
-    extra = pd.concat([published, seconds]).assign(case="base", sampler="none", seed=0)
-    delays = replace(ours, rows=pd.concat([ours.rows, extra], ignore_index=True))
-    artefact = figures_network.figure1({"delays": delays}, PAPER)
-    assert (artefact.data["series"] == "comp.txt").sum() == 2
-    assert "distance from ours 0.25" in artefact.notes[-1]
-    assert "published, comp.txt: 50 %" in artefact.figure.axes[2].get_legend_handles_labels()[1]
-
-
-def test_sensitivity_has_a_row_for_each_case(summaries):
-    table = figures_network.figure1_sensitivity(summaries, PAPER).data.set_index("parameter")
-    values = {"base": "", "gain": "20", "log_sd": "1", "cap": "2000"}
-    assert dict(table["value"]) == values | {"bandwidth": "5000000.0", "shared": "false"}
-    assert table.loc["gain", "share"] > table.loc["base", "share"] > table.loc["log_sd", "share"]
-    assert (table["low"] <= table["share"]).all()
 
 
 def test_every_point_has_its_numbers_and_its_proof(summaries):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.report.drawing.curves import (
@@ -10,7 +9,6 @@ from fedsampling.report.drawing.curves import (
     divergences,
     learning_curves,
     learning_grid,
-    only,
     rolling,
 )
 from fedsampling.report.drawing.style import Line, legend_below, panels
@@ -39,16 +37,11 @@ def test_rolling_takes_the_rounds_of_the_window_and_at_first_what_there_is():
     assert rolling(noisy, 500).rows["value"].tolist() == [8, 6, 3, 4, 4, 1, 0, 0, 2]
 
 
-def test_rolling_keeps_runs_apart_and_leaves_out_numbers_of_the_whole_run():
+def test_rolling_keeps_a_run_diverged_and_leaves_out_numbers_of_the_whole_run():
     losses = summary(md=[[8.0, np.nan, np.nan]], other=[[1e300, 1.0, 1.0]])
     diverged = losses.rows[:1].assign(at=-1, metric="diverged_at")
-    losses = Summary(pd.concat([losses.rows, diverged]), {}, {})
-    smooth = rolling(losses, 5).rows
-    assert set(smooth["metric"]) == {"loss"}
-    assert only(losses, ["diverged_at"]).rows["at"].tolist() == [-1]
-    values = smooth.set_index(["sampler", "at"])["value"]
-    assert values["md"].isna().tolist() == [False, True, True]
-    assert values["other"].tolist() == [1e300, 1, 1]
+    values = rolling(Summary(pd.concat([losses.rows, diverged]), {}, {}), 5).rows["value"]
+    np.testing.assert_array_equal(values, [8, np.nan, np.nan, 1e300, 1, 1])
 
 
 def axes_with(curves):
@@ -66,13 +59,6 @@ def test_a_curve_ends_in_a_cross_where_a_run_diverged_and_schemes_without_runs_a
     assert (cross.get_xdata()[0], cross.get_ydata()[0]) == (5, 3)
 
 
-def test_bands_far_wider_than_the_curves_do_not_set_the_scale():
-    ends = (-98.0, 102.0, 2.0, 2.0)
-    curves = summary(md=[[3.0, 3.0, 3.0, end] for end in ends]).curves
-    axes = axes_with(curves)
-    assert axes.get_ylim() == pytest.approx((1, 4))  # the mean falls from 3 to 2
-
-
 def test_three_seeds_have_a_band_from_the_smallest_to_the_largest_within_the_axes():
     losses = [[3.0, 2.0, 9.0, 2.0], [3.0, 2.0, 1.0, 1.0], [3.0, 2.0, 1.0, 0.5]]
     axes = axes_with(summary(md=losses).curves)
@@ -87,20 +73,12 @@ def test_three_seeds_have_a_band_from_the_smallest_to_the_largest_within_the_axe
     assert entries == ["MD", "smallest to largest seed"]
 
 
-def test_four_seeds_have_a_band_of_their_interval():
-    curves = summary(md=[[3.0, 2.0, 2.0, seed] for seed in (0.0, 1.0, 2.0, 3.0)]).curves
-    heights = axes_with(curves).collections[0].get_paths()[0].vertices[:, 1]
-    assert heights.max() == pytest.approx(curves["high"].max())
-
-
 def test_panels_with_the_same_axis_show_the_curves_of_all():
     high, low = (summary(md=4 * [values]).curves for values in ([9.0, 8, 8, 8], [2.0, 1, 1, 1]))
-    with panels(1, 2, sharey=True) as (_, both_axes):
-        for axes, curves in zip(both_axes, (high, low), strict=True):
-            learning_curves(axes, curves, LINES, "loss")
-    bottom, top = both_axes[0].get_ylim()
-    assert bottom <= 1
-    assert top >= 9
+    grid = [Panel(high, LINES), Panel(low, LINES)]
+    _, (axes, _) = learning_grid(grid, 2, width=6, height=3, sharey=True)
+    bottom, top = axes.get_ylim()
+    assert bottom <= 1 < 9 <= top
 
 
 def test_fewer_rounds_than_make_a_curve_are_joined_points_with_their_intervals():
@@ -135,6 +113,6 @@ def test_a_difference_shows_zero_and_its_whole_band():
         learning_grid([Panel(curves, LINES, zero=zero)], 1, width=3, height=3)[1][0].get_ylim()
         for zero in (False, True)
     )
-    assert cut[1] - cut[0] < 10
+    assert cut[1] - cut[0] < 10  # the band of four seeds, their interval, does not set the scale
     assert full[0] < -25
     assert full[1] > 34
