@@ -78,8 +78,8 @@ def pytest_collection_modifyitems(config, items):
     if parts := config.getoption("--part"):
         marks = {item.nodeid: item.get_closest_marker("long") for item in items}
         long = {name: mark.kwargs.get("minutes", 1) for name, mark in marks.items() if mark}
-        short = {name: minutes for name, minutes in long.items() if minutes <= 2}
-        today = long_tests_of(int(time.time() / 86_400), parts, short)
+        short = sorted(name for name, minutes in long.items() if minutes <= 2)
+        today = short[int(time.time() / 86_400) % parts :: parts]
         items[:] = [item for item in items if item.nodeid not in long or item.nodeid in today]
     if in_parallel(config):
         rank = {Path(__file__).parent / name: n for n, name in enumerate(SLOW_FILES)}
@@ -90,15 +90,6 @@ def pytest_collection_finish():
     """The garbage collector need not search the libraries and the tests again and again."""
     gc.collect()
     gc.freeze()
-
-
-def long_tests_of(day, parts, minutes_of):
-    """Return a day's part of the long tests; all parts take about as many minutes."""
-    days = [{} for _ in range(parts)]
-    for name in sorted(minutes_of, key=lambda name: (-minutes_of[name], name)):
-        shortest = min(days, key=lambda tests: sum(tests.values()))
-        shortest[name] = minutes_of[name]
-    return days[day % parts].keys()
 
 
 def in_parallel(config):

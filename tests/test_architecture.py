@@ -4,10 +4,7 @@ import ast
 import re
 from functools import cache
 from graphlib import TopologicalSorter
-from itertools import chain
 from pathlib import Path
-
-from tests.conftest import long_tests_of
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "fedsampling"
@@ -91,11 +88,3 @@ def test_files_that_the_page_names_exist():
     assert len(named) > 5
     places = (PACKAGE, PACKAGE.parent, ROOT)
     assert [n for n in named if not any((place / n).is_file() for place in places)] == []
-
-
-def test_five_days_run_each_long_test_once_in_equal_shares():
-    minutes = {f"test_{n}": 1 + n % 7 for n in range(85)}
-    days = [long_tests_of(day, 5, minutes) for day in range(20_000, 20_005)]
-    assert sorted(chain(*days)) == sorted(minutes)
-    totals = [sum(minutes[name] for name in names) for names in days]
-    assert max(totals) - min(totals) <= 1

@@ -51,15 +51,6 @@ def test_the_cpu_build_of_pytorch_is_of_the_locked_version():
     assert cpu.startswith(f"torch=={version}+cpu ")
 
 
-def test_the_pythons_are_the_same_everywhere():
-    stated = [line.rsplit(" ", 1)[1] for line in PROJECT["project"]["classifiers"]]
-    assert stated == ["3.11", "3.12", "3.13"]
-    assert PROJECT["project"]["requires-python"] == ">=3.11,<3.14"
-    versions = " ".join(stated)
-    assert f"PYTHONS := {versions}\n" in (ROOT / "Makefile").read_text("utf-8")
-    assert f"in {versions}; do" in (ROOT / "envs/lock.sh").read_text("utf-8")
-
-
 @pytest.mark.parametrize("cpu", [True, False], ids=["with a CPU build", "without"])
 def test_cuda_is_installed_only_with_the_index_s_pytorch(tmp_path, cpu):
     python = tmp_path / "python"  # notes what it is asked to install

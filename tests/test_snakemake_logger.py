@@ -57,14 +57,6 @@ def test_the_last_line_names_the_log(capsys, log):
     assert line == f"2 of 2 steps in 0 s. Log: {log}"
 
 
-def test_an_error_is_shown_in_full(capsys):
-    failed = record("Error in rule draw_a:\n    message: lines", event=LogEvent.JOB_ERROR)
-    lines = printed_lines(capsys, STARTED, failed, record("It fell", logging.ERROR))
-    assert lines[:3] == ["Error in rule draw_a:", "    message: lines", "It fell"]
-    ending = "1 failed, and steps that depend on them did not run. Log"
-    assert lines[3].startswith(f"0 of 2 steps in 0 s; {ending}")
-
-
 def test_after_an_interruption_the_last_line_says_how_to_resume(capsys, log):
     stopping = record("Terminating processes on user request, this might take some time.")
     failed = record("Error in rule draw_a", logging.ERROR, event=LogEvent.JOB_ERROR)
@@ -73,14 +65,3 @@ def test_after_an_interruption_the_last_line_says_how_to_resume(capsys, log):
         "Stopping: running jobs save their progress first",
         f"Interrupted after 0 of 2 steps in 0 s; run the same command to resume. Log: {log}",
     ]
-
-
-def test_without_a_terminal_lines_are_printed_at_intervals(capsys, monkeypatch):
-    monkeypatch.setattr(plugin, "MIN_SECONDS_BETWEEN_LINES", 0.0)
-    handler = LogHandler(SimpleNamespace(), LogHandlerSettings())
-    handler.emit(record(event=LogEvent.RUN_INFO, stats={"draw_a": 1}))
-    handler.emit(STARTED)
-    plugin.time.sleep(1.5)
-    handler.close()
-    first, *_ = capsys.readouterr().err.splitlines()
-    assert first.endswith(" s, time left unknown; Drawing a")

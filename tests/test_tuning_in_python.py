@@ -60,15 +60,6 @@ def test_a_diverged_trial_is_not_chosen():
     assert not table["chosen"].iloc[-1]
 
 
-@pytest.mark.parametrize(
-    "call", [fs.tune, lambda *args, **how: fs.compare(*args[:2], tune=args[2], **how)]
-)
-def test_the_warning_of_an_edge_points_to_the_call(call):
-    with pytest.warns(UserWarning, match="edge of the grid") as caught:
-        call(SAMPLERS, DATA, {"step": [0.1, 1e-6]}, seeds=2, **WORK)
-    assert {warning.filename for warning in caught} == {__file__}
-
-
 def test_compare_trains_with_the_chosen_values_and_says_so():
     grid = {"step": [1e-6, 0.1, 1e4], "server": [None, "fedavgm"]}
     table = fs.compare(SAMPLERS, DATA, metric="loss", tune=grid, seeds=2, **WORK)

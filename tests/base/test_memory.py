@@ -22,8 +22,3 @@ def test_out_of_memory_errors_of_libraries_are_one_line(library):
     little = r"^memory: not enough for this run; give"
     with pytest.raises(InputError, match=little), memory.in_a_line():
         ask((10**7, 10**7))
-
-
-def test_other_errors_are_not_converted():
-    with pytest.raises(RuntimeError, match="another"), memory.in_a_line():
-        raise RuntimeError("another")

@@ -92,12 +92,3 @@ def test_a_waiting_process_takes_over_the_job_of_a_killed_one(folder):
     assert second.returncode == 0
     assert [line.split()[1] for line in computed(folder)] == [str(first.pid), str(second.pid)]
     assert not list((folder / "store").rglob("*.lock"))
-
-
-@pytest.mark.long(minutes=0.2)
-def test_other_jobs_of_the_store_are_not_blocked(folder):
-    with start(folder, "md", 60) as busy:
-        wait_for_first(folder)
-        assert start(folder, "full", 0).wait(timeout=60) == 0
-        assert busy.poll() is None
-        busy.kill()

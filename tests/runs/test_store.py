@@ -171,19 +171,6 @@ def test_runs_of_a_published_file_are_read_back_unchanged(tmp_path):
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("equal", [False, True])
-def test_published_values_have_the_layout_that_compresses_best(tmp_path, equal):
-    rng = np.random.default_rng(0)
-    noise = rng.random(3000)
-    values = np.stack([noise, noise if equal else rng.integers(9, size=3000) / 7], axis=1)
-    rows = {"at": np.arange(3000).repeat(2), "metric": ["a", "b"] * 3000, "value": values.ravel()}
-    table = pd.DataFrame(rows)
-    path = tmp_path / "together.parquet"
-    store.save_together(path, [result(table)])
-    assert ("value" in pq.read_schema(path).names) == equal
-    assert store.digest(store.load_together(path)[HASH].table) == store.digest(table)
-
-
 def test_changed_metadata_among_published_runs_are_detected(tmp_path):
     path = tmp_path / "together.parquet"
     for column, old, new in (("metadata", '"c1"', '"c2"'), ("hash", "ab", "ac")):

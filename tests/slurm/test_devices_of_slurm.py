@@ -1,13 +1,9 @@
 """Jobs that ask for a GPU, in both ways that sites know."""
 
-import re
-
 import pytest
-import yaml
 from project import TOY
 
 KIND = '"weights": Need(20, 1500)'
-PARTITIONS = "profiles/slurm/partitions.yaml"
 
 
 def with_use_for_a_device(copy):
@@ -40,18 +36,3 @@ def test_a_job_that_fails_once_is_retried_with_more_memory_on_the_configured_dev
     assert "Partition=gpu" in job
     assert "MinMemoryNode=2000M" in job  # twice of what it asked for at first
     assert copy.root.joinpath(f"results/runs/{TOY}").exists()
-
-
-@pytest.mark.long
-def test_a_job_is_sent_to_the_partition_of_the_file_that_fits(slurm, project):
-    """The example's, by the names that this cluster has."""
-    copy = project("partitions")
-    copy.play({"full": {}}, cluster={"gpu": "gpu"})
-    with_use_for_a_device(copy)
-    partitions = yaml.safe_load((copy.root / PARTITIONS).read_text())["partitions"]
-    content = {"partitions": {"cpu": partitions["long"], "gpu": partitions["gpu"]}}
-    (copy.root / PARTITIONS).write_text(yaml.safe_dump(content))
-    output = copy.snakemake("--slurm-partition-config", PARTITIONS)
-    simulation, drawing = re.findall(r"submitted with SLURM jobid (\d+)", output)
-    assert "Partition=gpu" in slurm.call("scontrol", "show", "job", simulation)
-    assert "Partition=cpu" in slurm.call("scontrol", "show", "job", drawing)

@@ -23,7 +23,7 @@ from fedsampling.runs.resources import (
 from fedsampling.workflow import running
 from fedsampling.workflow.plan import QUICK_JOBS_PER_PROCESS, plan
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.running import VISIBLE, assigned, visible
+from fedsampling.workflow.running import VISIBLE, assigned
 
 PAPERS = Path(__file__).parents[2] / "papers"
 PAPER = "rizk2022importance"
@@ -238,12 +238,3 @@ def test_nothing_is_locked_without_need_or_under_slurm(
     with assigned(uses_gpu, print):
         assert os.environ[VISIBLE] == "2,3"
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("variable", "expected"),
-    [("0,2", ["0", "2"]), ("", []), ("-1", []), ("GPU-3f2a", ["GPU-3f2a"])],
-)
-def test_the_environment_variable_limits_the_gpus(monkeypatch, variable, expected):
-    monkeypatch.setenv(VISIBLE, variable)
-    assert visible() == expected

@@ -129,15 +129,6 @@ def test_an_endless_loop_is_located(tmp_path):
     assert "mine.py:17); look for an endless loop" in text
 
 
-def test_a_name_that_cannot_be_a_folder_is_rejected(tmp_path):
-    file = sampler_file(tmp_path)
-    file.write_text(file.read_text().replace('"mine"', '"my one"'))
-    result = CliRunner().invoke(main, ["check-sampler", str(file)])
-    assert "the name 'my one' becomes a folder; use letters, digits, '-', '_' and '.'" in line(
-        result
-    )
-
-
 # Costs of a plan: its table, and the file for the requests of cluster jobs.
 
 
@@ -158,21 +149,13 @@ def test_time_and_memory_of_a_network_are_saved_with_the_device(tmp_path):
     assert 0 < saved.step < line.hours * 3600
 
 
-def test_experiments_that_cannot_be_estimated_are_reported_and_the_others_shown(
-    tmp_path, monkeypatch
-):
-    """Here a stand-in is too small for the settings, as no data are at hand."""
-    monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
-    change = dict.fromkeys(load_paper("crossmatrix", PAPERS).experiments)
-    for name in ("bench_femnist", "bench_digit"):
-        change[name] = {"samplers": {"*": None, "md": {"name": "md", "m": 3}}}
-    settings = {"papers": ["crossmatrix"], "scale": "paper", "data": "official"}
-    settings |= {"overrides": {"crossmatrix": change}}
+def test_an_experiment_that_cannot_be_estimated_is_reported_with_the_reason(tmp_path, monkeypatch):
+    def measure(*_):
+        raise InputError("data: too few")
+
+    monkeypatch.setattr(checking, "measure", measure)
+    settings = {"scale": "quick", "data": "embedded", "experiments": [f"{PAPER}/mnist"]}
     estimate = checking.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
-    lines = checking.cost_table(estimate).splitlines()
-    steps = {line.split()[0]: line.split()[4] for line in lines if line.startswith("crossmatrix/")}
-    assert steps["crossmatrix/bench_femnist"] == "–"
-    assert steps["crossmatrix/bench_digit"] != "–"
-    (note,) = estimate.notes
-    assert note.startswith("not estimated  crossmatrix/bench_femnist: ")
-    assert note in lines
+    note = f"not estimated  {PAPER}/mnist: data: too few"
+    assert estimate.notes == [note]
+    assert note in checking.cost_table(estimate).splitlines()

@@ -14,8 +14,6 @@ from fedsampling.workflow.comparing import (
     Comparison,
     OwnProblem,
     check_entry,
-    chosen_steps,
-    ranking,
     wins_and_losses,
 )
 
@@ -217,29 +215,6 @@ def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path,
 
     assert left_out(*problem) == {"delayhet_sampling", "delayhet_submodular"}
     assert left_out("--data", str(tmp_path / "targets.npz")) == {"fedgs", "hics", "target"}
-
-
-def test_the_chosen_learning_rate_is_shown_and_whether_it_is_at_the_edge_of_the_grid():
-    rows = {"sampler": "mine", "step": [0.1, 0.2, 0.4] * 2}
-    table = pd.DataFrame(rows | {"experiment": ["digit"] * 3 + ["writer"] * 3})
-    table["chosen"] = [False, True, False, False, False, True]
-    assert chosen_steps(table, "mine") == [
-        "  tuned on  learning rate  tried",
-        "  digit     0.2            0.1, 0.2, 0.4",
-        "  writer    0.4            0.1, 0.2, 0.4; at the edge of the grid",
-    ]
-
-
-def test_ranks_and_speed_ups_are_a_table_and_a_sampler_may_have_no_rank():
-    columns = ["measure", "scheme", "speed_up", "low", "high", "rank", "families"]
-    rows = [("bits", "mine", 2.0, 1.5, 2.5, 1, 3), ("bits", "md", 1.0, 0.9, 1.1, 2, 3)]
-    rows += [("rounds", "mine", 1.2, 1.0, 1.4, np.nan, 1)]
-    table = pd.DataFrame(rows, columns=columns).assign(reached=5, runs=10, worst=0.8)
-    assert ranking(table, "mine") == [
-        "  cost    rank of 2  speed-up           worst family  reached target",
-        "  bits    1          2.00 [1.50, 2.50]  0.80          5 of 10",
-        "  rounds  none       1.20               0.80          5 of 10",
-    ]
 
 
 def test_datasets_are_named_on_which_the_whole_interval_is_on_one_side_of_one():

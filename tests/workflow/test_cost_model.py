@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
-from fedsampling.runs.resources import Measured
-from fedsampling.workflow.checking import available_data, batch_cost, measure, work_of
+from fedsampling.workflow.checking import available_data, batch_cost, work_of
 from fedsampling.workflow.plan import plan
 
 PAPERS, WHERE = Path(__file__).parents[2] / "papers", Where(Path("unused"), None)
@@ -29,19 +27,6 @@ def settings(sampler, **changes):
         "delays": {"name": "synthetic"},
     }
     return Network.model_validate(defaults | changes)
-
-
-@pytest.mark.parametrize(
-    ("sampler", "slots"),
-    [
-        ({"name": "md", "m": 10}, 10),
-        (FULL, 100),
-        ({"name": "flanp", "first": 10, "stop": "rounds", "rounds": 5}, (10 + 20 + 40 + 80) / 4),
-        ({"name": "delayhet_submodular"}, 40),
-    ],
-)
-def test_the_number_of_slots_is_the_samplers(sampler, slots):
-    assert work_of(settings(sampler), "embedded", WHERE).slots == slots
 
 
 @pytest.mark.parametrize(
@@ -70,13 +55,6 @@ def test_memory_counts_models_and_one_step_of_each_slot():
     assert 4 * d < step_bytes < 3 * 4 * d  # a gradient, and activations
     pairs = work_of(settings({"name": "divfl", "m": 10}), "embedded", WHERE)
     assert pairs.bytes - work.bytes == 4 * 8 * 100**2 + 12 * 100 * d
-
-
-def test_a_run_kind_without_networks_declares_the_seconds_of_a_step():
-    jobs = plan({"papers": ["rizk2022importance"], "scale": "quick"}, PAPERS).jobs.values()
-    job = next(job for job in jobs if job.experiment == "inclusion")
-    seconds = job.kind.step_seconds
-    assert measure(job, Path("nowhere"), Config()) == Measured(len(job.runs) * seconds)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The doctor's checks of this machine."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,19 +132,6 @@ def test_a_spot_check_keeps_to_its_processor_time(project, monkeypatch):
     clock = iter(range(0, 1000, 4))
     monkeypatch.setattr(doctor.time, "process_time", lambda: next(clock))
     assert len(recheck(project)) == 4  # which ends 16 seconds after the start: another may take 5
-
-
-@pytest.mark.parametrize(("seeds", "chosen"), [(1, True), (3, False)])
-def test_a_spot_check_counts_the_time_of_all_seeds_of_a_job(project, seeds, chosen):
-    """They are trained together; a seed alone may take nearly as long."""
-    job = next(iter(project.plan.jobs.values()))
-    (run,) = job.runs
-    stored = store.find([project.results / "store"], run.hash, None)
-    metadata = {**stored.metadata, "seconds": 2.0}
-    store.save(project.results / "store", stored.table, metadata)
-    drawn = [(replace(job, runs=(run,) * seeds), run)]
-    assert bool(list(doctor._finished(project, drawn, spot=True))) == chosen
-    assert list(doctor._finished(project, drawn, spot=False))
 
 
 # With large steps on heterogeneous data, training amplifies rounding errors; with small ones it

@@ -31,27 +31,6 @@ def test_the_default_configuration_has_the_defaults_of_the_model():
     assert Config(**yaml.safe_load(listing.documented())) == Config()
 
 
-def test_every_key_of_the_configuration_has_a_comment():
-    text = listing.documented()
-    for name in Config.model_fields:
-        above = text.split(f"\n{name}:")[0].splitlines()[-1]
-        assert above.startswith("# "), name
-
-
-@pytest.mark.parametrize("name", [*listing.generated()])
-def test_a_changed_description_is_detected_and_rewritten(generated, name):
-    path = generated / name
-    content = path.read_text()
-    path.write_text(content.replace("real datasets", "true datasets").replace('"type"', '"typ"', 1))
-    assert path.read_text() != content
-    assert listing.differing() == [name]
-    path.unlink()
-    assert listing.differing() == [name]
-    assert listing.write() == [Path(name)]
-    assert path.read_text() == content
-    assert listing.write() == []
-
-
 def test_changed_values_are_accepted_but_an_unknown_key_is_not(generated):
     path = generated / "config.yaml"
     path.write_text(path.read_text().replace("scale: quick", "scale: paper"))

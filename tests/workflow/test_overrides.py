@@ -5,12 +5,9 @@ import random
 from pathlib import Path
 
 import pytest
-from pandas import DataFrame
 
 from fedsampling.base.errors import InputError
-from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import parse
-from fedsampling.report.drawing.curves import undrawn
 from fedsampling.workflow import drawing, reporting
 from fedsampling.workflow.checking import check_all
 from fedsampling.workflow.project import Project
@@ -60,21 +57,6 @@ def test_with_another_partition_the_figure_says_so_and_its_claim_is_not_run(diri
     assert claim["verdict"] == "not run"
     assert change in claim["reason"]
     assert reporting.build_report(dirichlet).is_file()
-
-
-def summary(cases, at):
-    rows = DataFrame({"case": [f"c{number}" for number in range(cases)]})
-    rows = rows.assign(sampler="md", seed=0, metric="gap", at=at, value=1.0)
-    return Summary(rows, {}, {})
-
-
-def test_what_cannot_be_drawn_is_a_sentence_and_its_csv_has_the_curves():
-    runs = {"one": summary(cases=2, at=3)}
-    figure, table = (undrawn(runs, is_figure, ["rounds 4 (8)"]) for is_figure in (True, False))
-    for drawn in (figure, table):
-        assert drawn.data["case"].tolist() == ["c0", "c1"]
-        assert "settings: rounds 4 (8)." in drawn.caption
-    assert len(figure.figure.axes) == len(table.table) == 1
 
 
 @pytest.fixture(scope="module")

@@ -65,18 +65,6 @@ def test_only_open_intervals_ask_for_seeds():
     assert seeds_sentence([unprinted]).endswith(forecast)
 
 
-def test_further_seeds_cost_what_the_first_ones_took():
-    undecided = drawn(0.5, 1.0, 5, least=0.0)
-    hours = 2.0 * (int(seeds_needed(undecided)) - 5)
-    assert f" ({hours:.0f} core-hours more); it has 5." in seeds_sentence([undecided], 5 * 7200)
-
-
-@pytest.mark.parametrize(("seeds", "rough"), [(4, True), (5, False)])
-def test_fewer_than_five_seeds_give_a_rough_estimate(seeds, rough):
-    text = seeds_sentence([drawn(0.5, 1.0, seeds, least=0.0)])
-    assert text.endswith(f"it has {seeds}{', so this is a rough estimate' * rough}.")
-
-
 # The runs that a claim without verdict still requires.
 
 

@@ -128,11 +128,6 @@ def test_a_users_sampler_is_part_of_the_key(opened, resolutions, tmp_path, forge
     assert len(resolutions) == 2
 
 
-def test_an_unwritable_folder_only_costs_time(opened, tmp_path):
-    (tmp_path / "results").touch()
-    assert opened().plan.jobs
-
-
 # A folder of results has one plan at a time.
 
 

@@ -31,7 +31,6 @@ REGRESSION = {
     "seed_block": 2,
 }
 ALL = {"simulate": 3, f"draw_{PAPER}": 1, "cards_without_files": 1, "report": 1, "all": 1}
-AFTER = {key: n for key, n in ALL.items() if key not in ("cards_without_files", "simulate")}
 NOTHING = "Nothing to be done"
 
 
@@ -217,56 +216,6 @@ class TestWhole:
         assert fresh.due(PAPER) == {"simulate": 3, f"draw_{PAPER}": 1, PAPER: 1}
 
 
-class TestJobsTogether:
-    """Small jobs, which an override could make long, share a process and nothing else."""
-
-    @pytest.mark.long(minutes=1.5)
-    def test_one_process_gives_the_results_of_three_and_computes_no_run_again(
-        self, fresh, finished, copied
-    ):
-        small = copied(fresh)
-        small.edit_paper(lambda paper: paper["experiments"]["regression"].update(quick=REGRESSION))
-        small.configure(overrides={})
-        assert small.due() == AFTER | {f"simulate_{PAPER}_quick_0": 1, "cards_without_files": 1}
-        small.snakemake()
-        manifests = small.manifests()
-        assert manifests == finished.manifests()
-        for path in (finished.root / "results" / "artefacts").rglob("*.csv"):
-            redrawn = small.root / path.relative_to(finished.root)
-            assert redrawn.read_bytes() == path.read_bytes()
-        assert NOTHING in small.snakemake()
-        before = small.stored()
-        missing, *_ = manifests
-        (small.root / missing).unlink()
-        small.snakemake(missing)
-        assert small.manifests() == manifests
-        assert small.stored() == before
-
-
-class TestDrawing:
-    """One process makes what is not up to date of a paper, and leaves the rest as it is."""
-
-    @pytest.mark.long
-    def test_up_to_date_artefacts_are_not_redrawn(self, finished, copied):
-        checkout = copied(finished)
-        folder = checkout.root / "results" / "artefacts" / PAPER
-        figure, table = folder / "probabilities/probabilities.svg", folder / "table1/table1.html"
-        before = {path: path.stat().st_ino for path in (figure, table)}
-        checkout.edit(f"papers/{PAPER}/paper.yaml", "References by assumptions", "References")
-        checkout.snakemake(f"results/artefacts/{PAPER}/table1/artefact.json")
-        assert "References" in (folder / "table1" / "artefact.json").read_text()
-        assert [path.stat().st_ino == inode for path, inode in before.items()] == [True, False]
-        # An experiment whose runs are new has no summary, and makes another report.
-        summary = checkout.root / "results" / "summaries" / PAPER / "regression.parquet"
-        report = checkout.root / "results" / "report" / "index.html"
-        lost = (figure.with_name("artefact.json"), summary, report)
-        for path in lost:
-            path.unlink()
-        assert checkout.due() == AFTER
-        checkout.snakemake()
-        assert all(path.is_file() for path in lost)
-
-
 @pytest.mark.long
 def test_unfinished_parts_are_reported_with_the_reason_and_in_the_status(
     fresh, copied, monkeypatch
@@ -354,17 +303,6 @@ class TestWhatRunsAgain:
         (checkout.root / "Snakefile").touch()
         checkout.configure(mirror="/tmp", reuse=["/usr"])
         assert checkout.due() == {}
-
-    @pytest.mark.long(minutes=0.2)
-    def test_changed_code_reruns_what_depends_on_it(self, finished, copied):
-        checkout = copied(finished)
-        for module, due in {
-            "report/site": {"report": 1, "all": 1},
-            "learning/training/loop": AFTER | {"simulate": 3},
-        }.items():
-            with (checkout.root / "src" / "fedsampling" / f"{module}.py").open("a") as file:
-                file.write("\nCHANGED = True\n")
-            assert checkout.due() == due
 
 
 class TestTwoCalls:

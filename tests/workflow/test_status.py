@@ -1,14 +1,10 @@
 """`fedsampling status`: progress and failures, from files only."""
 
-import os
 import re
-import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from fedsampling.cli import main
 from fedsampling.experiments.config import parse
 from fedsampling.runs import places
 from fedsampling.runs.execute import execute
@@ -51,15 +47,6 @@ def test_runs_are_done_running_or_left_with_the_time_left(project):
     assert "Report: not written yet" in lines
 
 
-def test_a_lease_from_the_future_does_not_count_as_running(project):
-    """The clock of a machine that crashed may have been ahead by hours."""
-    job = project.plan.jobs[project.plan.jobs_of(PAPER, "inclusion")[1]]
-    lease = lease_of(project.results / "store", job.runs[0].hash, job.code)
-    lease.touch()
-    os.utime(lease, (time.time() + 7200,) * 2)
-    assert " 0 running" in next(line for line in status(project) if "/inclusion" in line)
-
-
 def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path):
     plan = project.plan
     first, second, *_ = plan.jobs_of(PAPER, "inclusion")
@@ -78,9 +65,3 @@ def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path)
         f"Failed: {tmp_path}/logs/draw/paper.log: KeyError: 'x'",
         f"Failed: {tmp_path}/logs/simulate/{second}.log: data: not available",
     ]
-
-
-def test_it_shows_the_configuration_of_the_last_snakemake_call(project):
-    options = ["status", "--results", str(project.results), "--papers", str(PAPERS)]
-    last = CliRunner().invoke(main, options, catch_exceptions=False)
-    assert f"{PAPER}/inclusion" in last.stdout

@@ -19,34 +19,17 @@ def row(experiment, sampler, case, score, chosen):
     return dict(zip(COLUMNS, cells, strict=True))
 
 
-BEFORE = ["a,md,x,0.1,0.5,True", "b,md,x,0.1,0.25,True", "b,md,y,0.1,0.125,False"]
-
-
-@pytest.mark.parametrize(
-    ("before", "rows", "after"),
-    [
-        (
-            [*BEFORE, "c,md,x,0.1,1.0,True"],
-            [row("b", "md", "x", 0.25, False), row("b", "md", "y", 0.75, True)],
-            [BEFORE[0], "b,md,x,0.1,0.25,False", "b,md,y,0.1,0.75,True", "c,md,x,0.1,1.0,True"],
-        ),
-        (
-            BEFORE,
-            [row("a", "new", "x", 0.75, True)],
-            [BEFORE[0], "a,new,x,0.1,0.75,True", *BEFORE[1:]],
-        ),
-        (
-            ["a,md,x,0.1,0.6815789473684211,True", "b,md,x,0.1,0.6815789473684211,True"],
-            [row("a", "md", "x", 0.681578947368421, True), row("b", "md", "x", 0.68158, True)],
-            ["a,md,x,0.1,0.6815789473684211,True", "b,md,x,0.1,0.68158,True"],
-        ),
-    ],
-    ids=["replaced in place", "added to its experiment", "equal up to rounding, or not"],
-)
-def test_rows_of_tuned_samplers_are_merged_into_the_file(tmp_path, before, rows, after):
+def test_rows_of_tuned_samplers_are_merged_into_the_file(tmp_path):
+    """They replace rows in place, unless they are equal up to rounding."""
     file = tmp_path / "chosen.csv"
-    file.write_text("\n".join([HEADER, *before]) + "\n")
-    assert merged(file, rows).splitlines() == [HEADER, *after]
+    before = ["a,md,x,0.1,0.5,True", "b,md,x,0.1,0.6815789473684211,True", "b,md,y,0.1,0.25,False"]
+    file.write_text("\n".join([HEADER, *before, "c,md,x,0.1,1.0,True"]) + "\n")
+    equal, changed = row("b", "md", "x", 0.681578947368421, True), row("b", "md", "y", 0.75, False)
+    after = [*before[:2], "b,md,y,0.1,0.75,False", "c,md,x,0.1,1.0,True"]
+    assert merged(file, [equal, changed]).splitlines() == [HEADER, *after]
+    after.insert(3, "b,new,x,0.1,0.75,True")
+    file.write_text(merged(file, [equal, changed]))
+    assert merged(file, [row("b", "new", "x", 0.75, True)]).splitlines() == [HEADER, *after]
 
 
 @pytest.fixture
