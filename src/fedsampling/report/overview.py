@@ -138,7 +138,11 @@ def summary(chapters: Sequence[Chapter]) -> list[str]:
         f"of {plural(papers, 'paper')}."
     ]
     if full:
-        verdicts = [f"{full[word]} {word}" for word in VERDICTS if full[word]]
+        verdicts = [
+            f"{full[word]} {word if full[word] == 1 else word.replace('depends', 'depend')}"
+            for word in VERDICTS
+            if full[word]
+        ]
         sentences.append(f"At the paper's size on verified data: {listed(verdicts)}.")
     if weaker := len(tested) - full.total():
         sentences.append(f"The evidence map shows the other {weaker}, with weaker evidence.")
