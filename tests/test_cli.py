@@ -156,9 +156,8 @@ def test_the_installed_command_prints_one_line_and_no_traceback(pipeline, tmp_pa
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr == (
-        "fedsampling: scale: 'fast' is unknown; known: best, paper, quick, reduced\n"
-    )
+    wrong = "scale: 'fast' is unknown; known: best, paper, quick, reduced"
+    assert result.stderr == f"fedsampling: {where[where.index('--config') + 1]}: {wrong}\n"
 
 
 def test_a_closed_pipe_is_no_error(pipeline):

@@ -106,7 +106,7 @@ class Named(_Readable):
     @classmethod
     def member(cls, name: str) -> type[Self]:
         """Return the member of a name."""
-        for member in cls.named_as(name) if isinstance(name, str) else ():
+        for member in cls._named_as(name) if isinstance(name, str) else ():
             return member
         members = cls.members()
         if name in members:  # its name is not a literal
@@ -114,7 +114,7 @@ class Named(_Readable):
         raise ValueError(f"{short(name)} is unknown; {nearest(str(name), members)}")
 
     @classmethod
-    def named_as(cls, name: str) -> Iterator[type[Self]]:
+    def _named_as(cls, name: str) -> Iterator[type[Self]]:
         """Yield the members of a name, importing only the modules that mention it."""
         for module in _modules_by_name(cls.package).get(name, ()):
             import_module(module)
@@ -217,7 +217,7 @@ def load_members(
         try:
             load()
             for member in _defined(family, module):
-                for existing in family.named_as(member.named):
+                for existing in family._named_as(member.named):
                     if existing.__module__ != module:
                         raise InputError(
                             f"{path}: {family.key} {member.named!r} is already used by "

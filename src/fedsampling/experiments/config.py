@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from fedsampling.base.errors import InputError, gathering
+from fedsampling.base.errors import InputError, gathering, naming
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.data.sources.local_files import folder
@@ -237,7 +237,9 @@ class Config(Strict):
 
 def load(path: Path) -> Config:
     """Read and check a configuration file."""
-    return parse(read_yaml(path))
+    content = read_yaml(path)
+    with naming(str(path)):
+        return parse(content)
 
 
 def parse(content: dict[str, Any]) -> Config:

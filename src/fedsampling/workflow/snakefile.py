@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, naming
 from fedsampling.base.files import check_writable
 from fedsampling.base.yaml_reading import parse_yaml, read_yaml
 from fedsampling.experiments import config as configuration
@@ -52,7 +52,9 @@ def open_project(config: Mapping[str, Any], settings: Any) -> Project:
         read_yaml(Path(file))  # Snakemake accepts duplicate keys
     # Keys that begin with an underscore are Snakemake's.
     keys = {key: config[key] for key in config if not key.startswith("_")}
-    project = Project(configuration.parse(_typed(keys, settings.config)))
+    sources = ["config.yaml", *settings.configfiles, *(["--config"] if settings.config else [])]
+    with naming(", ".join(map(str, sources))):
+        project = Project(configuration.parse(_typed(keys, settings.config)))
     # Even a dry run updates an outdated plan of the same configuration, but makes no new file.
     project = replace(project, writes=project.is_written())
     _ = project.plan  # checks every run
