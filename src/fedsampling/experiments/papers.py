@@ -23,7 +23,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from fedsampling.base.errors import InputError, check_known, naming, nearest
-from fedsampling.base.records import Strict, check, short
+from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
 
 CROSS_MATRIX = "crossmatrix"  # the paper that compares all samplers; its experiments have prefixes:
@@ -181,6 +181,12 @@ class Paper(Strict):
     @classmethod
     def _named(cls, named: dict[str, Any]) -> dict[str, Any]:
         return check_names(named)
+
+    @field_validator("reports")
+    @classmethod
+    def _with_distinct_ids(cls, rows: tuple[Reported, ...]) -> tuple[Reported, ...]:
+        distinct([row.id for row in rows if row.id])
+        return rows
 
     def reported(self, name: str) -> float:
         """Return the reported number with an id of ``reported.csv``."""
