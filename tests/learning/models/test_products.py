@@ -30,14 +30,11 @@ def stepped(x, weight):
     return products.add_product(x, products.prepared(weight, x.shape[1]), start)
 
 
-@pytest.fixture(params=["oneDNN", "batched"])
+@pytest.fixture(params=["oneDNN", "MKL"])
 def library(request, monkeypatch):
-    if request.param == "batched":
-        monkeypatch.setattr(products, "library", lambda: "MKL")
-    elif not products._has_onednn():
+    if request.param == "oneDNN" and not products._has_onednn():
         pytest.skip("this PyTorch has no oneDNN product")
-    else:
-        monkeypatch.setattr(products, "library", lambda: "oneDNN")
+    monkeypatch.setattr(products, "library", lambda: request.param)
 
 
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
