@@ -142,11 +142,8 @@ class TestLoading:
 
 class TestPrecedence:
     def test_overrides_have_precedence_over_scale_and_paper(self):
-        for how, rounds in (
-            ({}, 20),
-            ({"scale": "quick"}, 4),
-            ({"scale": "quick", "e": {"rounds": 9}}, 9),
-        ):
+        quick = {"scale": "quick"}
+        for how, rounds in (({}, 20), (quick, 4), (quick | {"e": {"rounds": 9}}, 9)):
             resolved = resolve_experiments(paper(e=TRAINING), config(**how))["e"]
             assert resolved.experiment.settings["rounds"] == rounds
 
@@ -207,7 +204,6 @@ class TestHash:
             {"seed_block": 5},
             {"samplers": {"plain": None, "renamed": {"name": "uniform", "m": 3}, "weighted": None}},
             {"cases": {"base": None, "renamed": {}}},
-            {"model": {"rho": 1e-3}},
             {"dataset": {"eigenvalues": [1.0, 2.0]}},
             {"rounds": 20.0},
             {"problem_seed": 0},
@@ -221,10 +217,8 @@ class TestHash:
     @pytest.mark.parametrize(
         "changes",
         [
-            {"rounds": 21},
             {"problem_seed": 1},
             {"seeds": [5, 6]},
-            {"model": {"rho": 0.002}},
             {"work": {"correct": False}},
             {"dataset": {"noise": [0.1, 1.1]}},
             {"samplers": {"plain": {"m": 2}, "weighted": {"m": 2}}},

@@ -90,28 +90,25 @@ def add_cards(root):
     write_record(folder / "waves.json", {**waves, **nothing})
 
 
-def add_views(root):
-    """Write the run explorer's views of an experiment with two samplers and three seeds."""
+def rising(rounds, provenance):
+    """Accuracies of two samplers and three seeds, and 100 bits a round."""
     rows = [
         {"case": "base", "sampler": name, "seed": seed, "at": at, "metric": metric, "value": value}
         for name in ("md", "uniform")
         for seed in range(3)
-        for at in (1, 2, 3, 4)
+        for at in range(1, rounds + 1)
         for metric, value in (("accuracy", 0.1 * at + 0.1 * seed), ("model_bits", 100.0))
     ]
-    settings = {
-        "title": "Runs",
-        "samplers": {name: {"name": name} for name in ("md", "uniform")},
-        "cases": {"base": {}},
-    }
+    samplers = {name: {"name": name} for name in ("md", "uniform")}
+    settings = {"title": "Runs", "samplers": samplers, "cases": {"base": {}}}
+    return Summary(pd.DataFrame(rows), settings, provenance)
+
+
+def add_views(root):
+    """Write the run explorer's views of an experiment."""
+    runs = rising(4, {"scale": "paper", "run_data": ["official"], "unverified": False})
     folder = root / "results" / "explorer" / "first2022paper" / "runs"
-    provenance = {"scale": "paper", "run_data": ["official"], "unverified": False}
-    views.save(
-        Summary(pd.DataFrame(rows), settings, provenance),
-        "runs",
-        folder,
-        {"scale": "paper", "data": "official"},
-    )
+    views.save(runs, "runs", folder, {"scale": "paper", "data": "official"})
 
 
 def add_crossmatrix(root):
@@ -244,10 +241,7 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
 def _draw(root, key, name, origin, columns=0):
     """Save a table, or without columns a figure, as drawn from 40 runs; data `none` has no runs."""
     if columns:
-        row = [n + 0.123 for n in range(columns)]
-        artefact = Artefact(
-            pd.DataFrame(4 * [row], columns=[f"column {n}" for n, _ in enumerate(row)])
-        )
+        artefact = Artefact(pd.DataFrame({f"column {n}": 4 * [n + 0.123] for n in range(columns)}))
     else:
         with panels(1, 2) as (figure, all_axes):
             for axes in all_axes:

@@ -22,23 +22,10 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this ma
 
 def _chromium(profile, *options):
     quiet = ["quic", "background-networking", "component-update", "sync", "gpu"]
-    return subprocess.run(
-        [
-            str(CHROMIUM),
-            "--headless=new",
-            "--no-sandbox",
-            "--no-first-run",
-            *(f"--disable-{feature}" for feature in quiet),
-            f"--user-data-dir={profile}",
-            "--enable-logging=stderr",
-            "--v=0",
-            *options,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=True,
-    )
+    command = [str(CHROMIUM), "--headless=new", f"--user-data-dir={profile}", "--no-sandbox"]
+    command += ["--no-first-run", *(f"--disable-{feature}" for feature in quiet)]
+    command += ["--enable-logging=stderr", "--v=0", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, check=True)
 
 
 # Reports the result of a test's script, which runs when the page is loaded, or its error.

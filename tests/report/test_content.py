@@ -29,10 +29,6 @@ def test_only_artefacts_that_exist_and_are_declared_are_read(results):
         content.load(folder, {})
 
 
-def replace_words(path):
-    path.write_text(path.read_text().replace("Deviation", "Deviatio9"))
-
-
 def flipped(name):
     """Change one bit of a file next to the artefact's description."""
 
@@ -54,7 +50,10 @@ def change_verdict(path):
     ("damage", "messages"),
     [
         (lambda path: path.write_text("{"), [r"figure1/artefact\.json: not JSON"]),
-        (replace_words, [r"artefact\.json: checksum differs"]),
+        (
+            lambda path: path.write_text(path.read_text().replace("Dev", "Dav")),
+            [r"artefact\.json: checksum differs"],
+        ),
         (flipped("figure1.csv"), [r"figure1\.csv: changed since it was drawn; render it"]),
         (flipped("figure1.svg"), [r"figure1\.svg: changed since it was drawn; render it"]),
         (lambda path: change(path, kind="picture", notes=3), ["kind", "notes"]),

@@ -33,11 +33,6 @@ def tables(settings, seeds=(0, 1)):
     return settings.simulate("embedded", list(seeds), NOWHERE).tables
 
 
-def test_unless_given_it_is_no_part_of_the_settings():
-    assert "availability" not in network().model_dump(mode="json")
-    assert load_trace(network(), 20) is None
-
-
 @pytest.mark.parametrize("scheme", ["full", "oort", "power_of_choice", "divfl", "tifl", "fedcs"])
 def test_only_available_clients_train_and_are_asked(scheme, monkeypatch):
     from fedsampling.learning.training.learner import NetworkLearner

@@ -115,10 +115,11 @@ def test_slots_with_a_common_factor_agree_with_single_slots(
     axis = 1 if common == "x" else 0
     monkeypatch.setattr(products, "_slot_by_slot", rounding_by_size(wrong, axis))
     monkeypatch.setattr(products, "_is_exact", cache(products._is_exact.__wrapped__))
-    rng = torch.Generator().manual_seed(0)
-    x = torch.randn(1 if common == "x" else 4, rows, inputs, generator=rng).expand(4, -1, -1)
-    weight = torch.randn(4 if common == "x" else 1, outputs, inputs, generator=rng)
-    weight = weight.expand(4, -1, -1)
+    x, weight, _ = factors(4, rows, inputs, outputs)
+    if common == "x":
+        x = x[:1].expand(4, -1, -1)
+    else:
+        weight = weight[:1].expand(4, -1, -1)
     stacked = products.multiply(x, weight)
     for slot in range(4):
         assert torch.equal(stacked[slot], products.multiply(x[slot, None], weight[slot, None])[0])

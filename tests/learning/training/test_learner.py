@@ -18,17 +18,19 @@ from fedsampling.samplers.scheme import Slots
 
 SEEDS = np.array([4, 9, 2])
 WORK = {
-    "steps": LocalWork(batch=4, step=0.1, steps=3),
-    "epochs": LocalWork(batch=4, step=0.1, epochs=2),
-    "dropped remainder": LocalWork(batch=4, step=0.1, epochs=1, remainder=False),
-    "prox": LocalWork(batch=4, step=0.1, steps=3, prox=0.5),
-    "momentum": LocalWork(batch=4, step=0.1, steps=3, momentum=0.9),
-    "weight decay": LocalWork(batch=4, step=0.1, steps=3, weight_decay=0.1),
-    "clip": LocalWork(batch=4, step=0.1, steps=3, clip=0.05),
-    "together": LocalWork(
-        batch=4, step=0.1, epochs=2, momentum=0.5, weight_decay=0.2, clip=0.1, prox=0.3
-    ),
-    "decay": LocalWork(batch=4, step=0.1, steps=3, decay=0.5),
+    "steps": {},
+    "epochs": {"epochs": 2},
+    "dropped remainder": {"epochs": 1, "remainder": False},
+    "prox": {"prox": 0.5},
+    "momentum": {"momentum": 0.9},
+    "weight decay": {"weight_decay": 0.1},
+    "clip": {"clip": 0.05},
+    "together": {"epochs": 2, "momentum": 0.5, "weight_decay": 0.2, "clip": 0.1, "prox": 0.3},
+    "decay": {"decay": 0.5},
+}
+WORK = {
+    name: LocalWork(batch=4, step=0.1, steps=None if "epochs" in work else 3, **work)
+    for name, work in WORK.items()
 }
 
 
@@ -89,9 +91,9 @@ class TestLocalWork:
         trainer = learner(work)
         theta = trainer.start(SEEDS)
         stacked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))
-        first = Slots.stack([THREE_RUNS.client[:3]])
-        first_run = trainer.work(theta[:1], first, MD(m=3), Draws(SEEDS[:1], 3))
-        assert torch.equal(stacked[:3], first_run)
+        second = Slots.stack([THREE_RUNS.client[3:5]])  # whose clients have fewer samples
+        single = trainer.work(theta[1:2], second, MD(m=3), Draws(SEEDS[1:2], 3))
+        assert torch.equal(stacked[3:5], single)
         monkeypatch.setattr("fedsampling.learning.training.learner.STACK_BYTES", 2)
         chunked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))  # two slots at a time
         assert torch.equal(stacked, chunked)
@@ -166,12 +168,9 @@ class TestRecords:
         assert not {"update_error", "met"} & other_round.keys()
 
     def test_participation_counts_used_updates(self):
-        trainer = learner(WORK["steps"], participation=Participation(evenness=True))
-        theta, rng = trainer.start(SEEDS[:1]), Draws(SEEDS[:1], 0)
-        slots = Slots.stack([np.array([2, 0, 2, 1])])
-        omega = np.array([0.5, 0.0, 0.5, 0.1])
-        for _ in range(2):
-            trainer.work(theta, slots, MD(m=4), rng)
-            result = trainer.charge(MD(m=4), slots, omega, rng)
-        assert trainer.participation.rounds.tolist() == [[0, 2, 2, 0, 0]]
+        trainer = learner(participation=Participation(evenness=True))
+        slots, omega = Slots.stack([np.array([2, 0, 2, 1])]), np.array([0.5, 0.0, 0.5, 0.1])
+        trainer.work(trainer.start(SEEDS[:1]), slots, MD(m=4), Draws(SEEDS[:1], 0))
+        result = trainer.charge(MD(m=4), slots, omega, Draws(SEEDS[:1], 0))
+        assert trainer.participation.rounds.tolist() == [[0, 1, 1, 0, 0]]
         assert result["met"].tolist() == [0.4]
