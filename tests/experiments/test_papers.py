@@ -7,13 +7,7 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
-from fedsampling.experiments.papers import (
-    Paper,
-    defining_modules,
-    draw_function,
-    load_paper,
-    write_out,
-)
+from fedsampling.experiments import papers
 from fedsampling.experiments.resolving import load_papers, without
 from fedsampling.experiments.specs import jobs
 
@@ -39,7 +33,7 @@ def test_null_leaves_out_an_experiment_with_its_artefacts():
 
 
 def test_a_partial_artefact_keeps_its_remaining_experiments():
-    paper = load_paper("harshvardhan2025latency", PAPERS)
+    paper = papers.load_paper("harshvardhan2025latency", PAPERS)
     partial = without(paper, {"femnist": "why", "dirichlet_cifar10": "why"})
     left_out = {*paper.artefacts["table1"].experiments} - {*partial.artefacts["table1"].experiments}
     assert left_out == {"femnist", "dirichlet_cifar10"}
@@ -58,22 +52,24 @@ def test_null_at_a_scale_leaves_an_experiment_out_at_that_scale_only():
 
 @pytest.mark.parametrize("key", sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml")))
 def test_every_artefact_and_claim_has_its_function(key):
-    paper = load_paper(key, PAPERS)
-    assert defining_modules(paper.folder, "figures", *paper.artefacts)
-    assert defining_modules(paper.folder, "claims", *paper.claims) or not paper.claims
+    paper = papers.load_paper(key, PAPERS)
+    assert papers.defining_modules(paper.folder, "figures", *paper.artefacts)
+    assert papers.defining_modules(paper.folder, "claims", *paper.claims) or not paper.claims
 
 
 def test_a_missing_function_or_number_suggests_the_nearest():
-    paper = load_paper("fraboni2021clustered", PAPERS)
+    paper = papers.load_paper("fraboni2021clustered", PAPERS)
     with pytest.raises(InputError, match=r"no figures\*.py has a function 'figure11'; did you"):
-        draw_function(paper, "figure11")
+        papers.draw_function(paper, "figure11")
     with pytest.raises(InputError, match=r"reported.csv: no id 'least_digit'; did you mean"):
         paper.reported("least_digit")
 
 
 def test_a_paper_is_linked_by_its_doi():
-    content = load_paper("fraboni2021clustered", PAPERS).model_dump(exclude={"folder", "reports"})
-    assert Paper(**content | {"url": "doi:10.1109/1.2"}).url == "https://doi.org/10.1109/1.2"
+    content = papers.load_paper("fraboni2021clustered", PAPERS).model_dump(
+        exclude={"folder", "reports"}
+    )
+    assert papers.Paper(**content | {"url": "doi:10.1109/1.2"}).url == "https://doi.org/10.1109/1.2"
 
 
 @pytest.mark.usefixtures("forget_own_files")
@@ -82,9 +78,9 @@ def test_a_paper_is_read_from_any_folder_and_two_of_the_same_name_are_refused(tm
     config = configuration.parse({"papers": [str(mine)]})
     (paper,) = load_papers(config, PAPERS).values()
     assert paper.folder == mine
-    assert draw_function(paper, "figure1").__name__ == "figure1"
+    assert papers.draw_function(paper, "figure1").__name__ == "figure1"
     with pytest.raises(InputError, match="two folders are called 'fraboni2021clustered'"):
-        draw_function(load_paper("fraboni2021clustered", PAPERS), "figure1")
+        papers.draw_function(papers.load_paper("fraboni2021clustered", PAPERS), "figure1")
 
 
 @pytest.mark.usefixtures("forget_own_files")
@@ -94,7 +90,7 @@ def test_chosen_cases_are_read_from_the_file_next_to_the_papers(tmp_path):
         "experiment,sampler,case,step,score,chosen\n"
         "digit,md,step-0.1,0.1,0.9,True\ndigit,md,step-0.3,0.3,0.8,False\n"
     )
-    assert load_paper("crossmatrix", tmp_path).chosen == {"digit": {"md": "step-0.1"}}
+    assert papers.load_paper("crossmatrix", tmp_path).chosen == {"digit": {"md": "step-0.1"}}
 
 
 BASE = {"title": "Digits", "work": {"step": 0.1}, "rounds": 80}
@@ -102,18 +98,18 @@ BASE = {"title": "Digits", "work": {"step": 0.1}, "rounds": 80}
 
 def test_a_factor_multiplies_the_experiments_own_value():
     cases = {"same": {"work": {"step": "1x"}}, "fifth": {"work": {"step": "0.2x"}, "rounds": 40}}
-    experiment = write_out({"digits": {**BASE, "cases": cases}})["digits"]
+    experiment = papers.write_out({"digits": {**BASE, "cases": cases}})["digits"]
     assert experiment["cases"] == {
         "same": {"work": {"step": 0.1}},
         "fifth": {"work": {"step": 0.02}, "rounds": 40},
     }
     with pytest.raises(InputError, match=r"^experiments.digits.cases.twice.title: 2x multiplies"):
-        write_out({"digits": {**BASE, "cases": {"twice": {"title": "2x"}}}})
+        papers.write_out({"digits": {**BASE, "cases": {"twice": {"title": "2x"}}}})
 
 
 def test_tuning_makes_a_twin_that_follows_its_experiment():
     tuning = {"title": "on a holdout", "holdout": 0.2, "rounds": 8}
-    experiments = write_out(
+    experiments = papers.write_out(
         {"digits": {**BASE, "tuning": tuning}, "other": {**BASE, "tuning": None}}
     )
     assert list(experiments.items()) == [

@@ -7,15 +7,8 @@ from fake_results import add_crossmatrix
 from test_pages import Page
 
 from fedsampling.base.errors import InputError
+from fedsampling.report.which_sampler import chooser
 from fedsampling.report.which_sampler.advice import NOTHING_BETTER, Situation, advise
-from fedsampling.report.which_sampler.chooser import (
-    QUESTIONS,
-    WIDTH,
-    advice_lines,
-    all_answers,
-    comparison_lines,
-    lookup_table,
-)
 from fedsampling.report.which_sampler.comparison import read
 from fedsampling.samplers.scheme import Scheme
 
@@ -111,10 +104,13 @@ def test_every_scheme_has_a_row_and_the_first_in_rank_is_first(folder):
     assert rows["target"].speed_ups["rounds"].missed == "67 % of runs missed"
     assert rows["md"].speed_ups["rounds"].text == "1 (reference)"
     assert comparison.better_than_md(rows["tifl"]) == ["in rounds"]
-    printed = [*comparison_lines(comparison), *advice_lines({"rounds": comparison}, Situation())]
+    printed = [
+        *chooser.comparison_lines(comparison),
+        *chooser.advice_lines({"rounds": comparison}, Situation()),
+    ]
     assert printed[0].split() == ["sampler", "needs", "rounds", "bits"]
     assert any("1.50 [1.20, 1.80]" in line for line in printed)
-    assert max(map(len, printed)) <= WIDTH
+    assert max(map(len, printed)) <= chooser.WIDTH
 
 
 def test_needs_that_depend_on_settings_are_those_of_the_runs(folder):
@@ -139,9 +135,11 @@ def test_what_is_missing_is_named_with_what_makes_it(tmp_path):
 
 
 def test_the_chooser_gives_the_rules_advice_in_every_situation(folder):
-    lookup = lookup_table({"rounds": read(folder)})
-    assert len(lookup["picks"]) == len(list(all_answers())) / 3  # of three costs, one was drawn
-    usual = {question.key: next(iter(question.answers)) for question in QUESTIONS}
+    lookup = chooser.lookup_table({"rounds": read(folder)})
+    assert (
+        len(lookup["picks"]) == len(list(chooser.all_answers())) / 3
+    )  # of three costs, one was drawn
+    usual = {question.key: next(iter(question.answers)) for question in chooser.QUESTIONS}
 
     def first_line(**answers):
         return lookup["texts"][lookup["picks"][" ".join({**usual, **answers}.values())]][0]

@@ -1,4 +1,6 @@
+from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -63,18 +65,14 @@ def test_cifar_cnn_agrees_with_torch_and_drops_after_each_convolution(agree, thi
     network = model.CifarCnn(third_relu=third_relu).build((32, 32, 3), 10)
     rates = []
 
-    class Dropping:
-        dimension = network.dimension
+    def keep(h, rate):
+        rates.append(rate)
+        return h * masks[tuple(h.shape[2:])]
 
-        def outputs(self, theta, x):
-            def keep(h, rate):
-                rates.append(rate)
-                return h * masks[tuple(h.shape[2:])]
-
-            return network.outputs(theta, x, keep)
-
+    outputs = partial(network.outputs, keep=keep)
     x = images(2, 5, 32, 32, 3)
-    agree(Dropping(), modules, colours(x), x)
+    dropping = SimpleNamespace(dimension=network.dimension, outputs=outputs)
+    agree(dropping, modules, colours(x), x)
     assert rates == [0.2] * 3
 
 
