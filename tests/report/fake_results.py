@@ -37,6 +37,10 @@ RUNS = {  # whose provenance artefacts have
 }
 GAP = {"name": "the gap", "unit": "dB", "value": 22.8, "low": 22.1, "high": 23.4}
 GAP |= {"least": 22.1, "most": 24.1, "paper": 23.1}
+READINGS = [
+    {"setting": "four noisy agents", "verdict": "reproduced", "ours": "7.4 dB"},
+    {"setting": "none", "verdict": "depends on unstated choices", "ours": "5.0 dB"},
+]
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -161,7 +165,7 @@ def _card(folder, name, papers, data, badges):
         "urls": [f"https://example.org/{LONG_WORD}/{LONG_WORD}/sheets.zip"],
         "page": "https://example.org/data",
         "licence": HOSTILE,
-        "citation": "Somebody. Images. https://example.org/paper.",
+        "citation": "Somebody. Images.",
         "checksums": {f"train_{n:02d}.webp": f"sha256:{n:064x}" for n in range(26)},
     }
     statistics = {f"statistic {n}": 1234.5678 for n in range(15)}
@@ -178,31 +182,26 @@ def _card(folder, name, papers, data, badges):
 def _paper(root, key, artefacts, outcomes, link="x", year=0):
     folder = root / "papers" / key
     folder.mkdir(parents=True)
+    is_first = key.startswith("first")
     spec = {
         "key": key,
         "title": "On Sampling & Its <Discontents>",
         "authors": "Ada Lovelace, Émilie du Châtelet, Florence Nightingale",
-        "year": year or int(key[-9:-5]),
-        "venue": "Journal of Federated Sampling",
+        **{"year": year or int(key[-9:-5]), "venue": "Journal of Federated Sampling"},
         "url": "https://doi.org/10.1000/xyz" if link else "",
         "summary": "Clients are drawn with unequal probabilities.\n\nThat lowers the variance.",
-        "choices": [
-            {"name": "covariances R_u,k", "value": "[0.5, 1.5]", "why": "The text names none."},
-            {"name": LONG_WORD, "value": "two", "why": HOSTILE},
-        ],
-        "experiments": {"runs": {"kind": "network"}} if key.startswith("first") else {},
+        "choices": [{"name": LONG_WORD, "value": "two", "why": HOSTILE}],
+        "experiments": {"runs": {"kind": "network"}} if is_first else {},
         "artefacts": {
             name: {"kind": KINDS.get(name, "figure"), "title": "Deviation", "caption": HOSTILE}
             for name in [*artefacts, "figure9"]
         },
         "claims": {
             f"c{n}": {
-                "statement": "The gap is large.",
-                "artefact": artefacts[0],
-                "rule": "Reproduced if it does.",
-                **{"reported": "23.1 dB", "margin": 1.0, "unit": "dB"},
+                **{"statement": "The gap is large.", "artefact": artefacts[0], "unit": "dB"},
+                **{"rule": "Reproduced if it does.", "reported": "23.1 dB", "margin": 1.0},
             }
-            for n in range(1, 1 + len(outcomes))
+            for n, _ in enumerate(outcomes, start=1)
         },
     }
     (folder / "paper.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
@@ -218,19 +217,13 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
             **{"reported": "23.1 dB", "ours": "22.8 dB [22.1, 23.4]", "margin": "1 dB"},
             **{"verdict": verdict, "grade": grade, "rule": "Reproduced if it does."},
             "reason": "The interval lies within the margin that the specification declares.",
-            "readings": [
-                {"setting": "four noisy agents", "verdict": "reproduced", "ours": "7.4 dB"},
-                {"setting": "none", "verdict": verdict, "ours": "5.0 dB"},
-            ]
-            if verdict.startswith("depends")
-            else [],
+            "readings": READINGS if verdict.startswith("depends") else [],
             "declared": {"when": "after seeing", "date": "2026-11-22", "why": "The text says so."},
             "caveat": "The target is arbitrary." if n == 1 else "",
             "covers": "2 of 4 experiments" if n == 6 else "",
-            "scale": "reduced" if n == 6 else "paper",
-            "seeds": 5,
+            **{"scale": "reduced" if n == 6 else "paper", "seeds": 5},
             "drawn": [GAP] if n < 3 else [],
-            "kind": "empirical" if key.startswith("first") else "code check",
+            "kind": "empirical" if is_first else "code check",
         }
         for n, (verdict, grade) in enumerate(outcomes, start=1)
     ]

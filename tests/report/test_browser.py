@@ -180,7 +180,6 @@ def test_the_chooser_answers_by_the_situation(report, tmp_path):
     """
     usual, delays_known, unbiased, address = _seen(report / "schemes.html", script, tmp_path)
     assert usual[0].startswith("MD sampling: nothing is reliably better here")
-    assert delays_known[0] == "TiFL (3 datasets of 3 families, 5 worlds)."
     assert delays_known[1].startswith("Speed-up over MD: TiFL 1.50 [")
     assert unbiased == usual
     assert address == "#choose=&delays=yes&unbiased=yes"

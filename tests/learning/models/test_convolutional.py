@@ -41,10 +41,6 @@ def dense(*widths):
     return layers[:-1]
 
 
-def linear(*widths, **options):
-    return [nn.Flatten(), nn.Linear(*widths, **options)]
-
-
 @pytest.mark.parametrize("third_relu", [False, True])
 def test_cifar_cnn_agrees_with_torch_and_drops_after_each_convolution(agree, third_relu):
     torch.manual_seed(0)
@@ -77,8 +73,8 @@ def test_cifar_cnn_agrees_with_torch_and_drops_after_each_convolution(agree, thi
 
 
 PLAIN = {  # shape of a sample, and the layers
-    "linear": ((500,), lambda: linear(500, 1, bias=False)),
-    "softmax": ((20, 3), lambda: linear(60, 10)),
+    "linear": ((500,), lambda: [nn.Flatten(), nn.Linear(500, 1, bias=False)]),
+    "softmax": ((20, 3), lambda: dense(60, 10)),
     "mlp": ((28, 28), lambda: dense(784, 50, 10)),
     "simple_cnn": (
         (28, 28),
