@@ -60,12 +60,6 @@ def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
             assert result[f"{name}_std"][run] == pytest.approx(spread, rel=1e-5)
 
 
-def test_a_common_test_set_has_no_spread_over_clients():
-    result = evaluate(SHARED, THETA)
-    assert result["accuracy"][0] == is_correct(0).mean()
-    assert "accuracy_std" not in result
-
-
 def test_quantiles_over_clients_have_equal_weights():
     result = evaluate(TRAINER, THETA, clients=True)
     assert result.keys() - evaluate(TRAINER, THETA).keys() == {
@@ -76,8 +70,10 @@ def test_quantiles_over_clients_have_equal_weights():
         assert result[f"accuracy_q{level}"][1] == pytest.approx(np.quantile(shares(1), level / 100))
 
 
-def test_a_common_test_set_is_weighted_by_each_clients_labels():
+def test_a_common_test_set_has_no_spread_and_is_weighted_by_each_clients_labels():
     data, result, correct = SHARED.data, evaluate(SHARED, THETA, clients=True), is_correct(0)
+    assert result["accuracy"][0] == correct.mean()
+    assert "accuracy_std" not in evaluate(SHARED, THETA)
     by_client = []
     for begin, end in pairwise(data.start):
         labels = [label for label in data.y[begin:end] if label in data.y_test]

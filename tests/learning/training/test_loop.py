@@ -47,9 +47,7 @@ def test_values_of_a_diverged_run_are_nan_and_the_others_continue(linear):
     ("variant", "numbers", "gradients", "all_data"),
     [
         # Three agents report 3 numbers each, after 2 epochs of 4 samples.
-        ("fedavg", 3 * 3, 3 * 2 * 4, 0),
-        ("md", 3 * 3, 3 * 2 * 4, 0),
-        ("optimal", 3 * 3, 3 * 2 * 4, 0),
+        *((variant, 3 * 3, 3 * 2 * 4, 0) for variant in ("fedavg", "md", "optimal")),
         # They add their scores, and meet the second batch also at the round's first model.
         ("tracked", 3 * 3 + 3, 3 * 3 * 4, 0),
         # All seven agents send a score, which takes all their data.

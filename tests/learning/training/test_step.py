@@ -22,8 +22,7 @@ WORK = LocalWork(batch=9, step=1, steps=1)
 
 def stepped(network, slots, only=None):
     rng = torch.Generator().manual_seed(3)
-    classes = list(network.shapes.values())[-1][0]
-    inputs = next(iter(network.shapes.values()))[1]
+    (_, inputs), *_, (classes, *_) = network.shapes.values()
     w = 0.1 * torch.randn(slots, network.dimension, generator=rng)
     x = torch.rand(slots, 9, inputs, generator=rng)
     y = torch.randint(classes, (slots, 9), generator=rng)
