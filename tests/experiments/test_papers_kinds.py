@@ -57,13 +57,8 @@ def test_a_run_kind_works_wherever_its_papers_folder_is(folder):
 
 def test_code_and_imports_of_a_run_kind_are_part_of_the_jobs_code(folder, forget_own_files):
     codes, hashes = set(), set()
-    for number, (name, text) in enumerate(
-        (
-            ("shared", "FACTOR = 2\n"),
-            ("shared", "FACTOR = 3\n"),
-            ("simulations", KIND + "X = 1\n"),
-        )
-    ):
+    edits = [("shared", f"FACTOR = {factor}\n") for factor in (2, 3)]
+    for number, (name, text) in enumerate([*edits, ("simulations", KIND + "X = 1\n")]):
         forget_own_files()
         folder = copytree(folder, folder.parent / f"copy{number}" / "mine")
         (folder / f"{name}.py").write_text(text)

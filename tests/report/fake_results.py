@@ -37,6 +37,10 @@ RUNS = {  # whose provenance artefacts have
 }
 GAP = {"name": "the gap", "unit": "dB", "value": 22.8, "low": 22.1, "high": 23.4}
 GAP |= {"least": 22.1, "most": 24.1, "paper": 23.1}
+READINGS = [
+    {"setting": "four noisy agents", "verdict": "reproduced", "ours": "7.4 dB"},
+    {"setting": "none", "verdict": "depends on unstated choices", "ours": "5.0 dB"},
+]
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -90,28 +94,25 @@ def add_cards(root):
     write_record(folder / "waves.json", {**waves, **nothing})
 
 
-def add_views(root):
-    """Write the run explorer's views of an experiment with two samplers and three seeds."""
+def rising(rounds, provenance):
+    """Accuracies of two samplers and three seeds, and 100 bits a round."""
     rows = [
         {"case": "base", "sampler": name, "seed": seed, "at": at, "metric": metric, "value": value}
         for name in ("md", "uniform")
         for seed in range(3)
-        for at in (1, 2, 3, 4)
+        for at in range(1, rounds + 1)
         for metric, value in (("accuracy", 0.1 * at + 0.1 * seed), ("model_bits", 100.0))
     ]
-    settings = {
-        "title": "Runs",
-        "samplers": {name: {"name": name} for name in ("md", "uniform")},
-        "cases": {"base": {}},
-    }
+    samplers = {name: {"name": name} for name in ("md", "uniform")}
+    settings = {"title": "Runs", "samplers": samplers, "cases": {"base": {}}}
+    return Summary(pd.DataFrame(rows), settings, provenance)
+
+
+def add_views(root):
+    """Write the run explorer's views of an experiment."""
+    runs = rising(4, {"scale": "paper", "run_data": ["official"], "unverified": False})
     folder = root / "results" / "explorer" / "first2022paper" / "runs"
-    provenance = {"scale": "paper", "run_data": ["official"], "unverified": False}
-    views.save(
-        Summary(pd.DataFrame(rows), settings, provenance),
-        "runs",
-        folder,
-        {"scale": "paper", "data": "official"},
-    )
+    views.save(runs, "runs", folder, {"scale": "paper", "data": "official"})
 
 
 def add_crossmatrix(root):
@@ -164,7 +165,7 @@ def _card(folder, name, papers, data, badges):
         "urls": [f"https://example.org/{LONG_WORD}/{LONG_WORD}/sheets.zip"],
         "page": "https://example.org/data",
         "licence": HOSTILE,
-        "citation": "Somebody. Images. https://example.org/paper.",
+        "citation": "Somebody. Images.",
         "checksums": {f"train_{n:02d}.webp": f"sha256:{n:064x}" for n in range(26)},
     }
     statistics = {f"statistic {n}": 1234.5678 for n in range(15)}
@@ -181,31 +182,26 @@ def _card(folder, name, papers, data, badges):
 def _paper(root, key, artefacts, outcomes, link="x", year=0):
     folder = root / "papers" / key
     folder.mkdir(parents=True)
+    is_first = key.startswith("first")
     spec = {
         "key": key,
         "title": "On Sampling & Its <Discontents>",
         "authors": "Ada Lovelace, Émilie du Châtelet, Florence Nightingale",
-        "year": year or int(key[-9:-5]),
-        "venue": "Journal of Federated Sampling",
+        **{"year": year or int(key[-9:-5]), "venue": "Journal of Federated Sampling"},
         "url": "https://doi.org/10.1000/xyz" if link else "",
         "summary": "Clients are drawn with unequal probabilities.\n\nThat lowers the variance.",
-        "choices": [
-            {"name": "covariances R_u,k", "value": "[0.5, 1.5]", "why": "The text names none."},
-            {"name": LONG_WORD, "value": "two", "why": HOSTILE},
-        ],
-        "experiments": {"runs": {"kind": "network"}} if key.startswith("first") else {},
+        "choices": [{"name": LONG_WORD, "value": "two", "why": HOSTILE}],
+        "experiments": {"runs": {"kind": "network"}} if is_first else {},
         "artefacts": {
             name: {"kind": KINDS.get(name, "figure"), "title": "Deviation", "caption": HOSTILE}
             for name in [*artefacts, "figure9"]
         },
         "claims": {
             f"c{n}": {
-                "statement": "The gap is large.",
-                "artefact": artefacts[0],
-                "rule": "Reproduced if it does.",
-                **{"reported": "23.1 dB", "margin": 1.0, "unit": "dB"},
+                **{"statement": "The gap is large.", "artefact": artefacts[0], "unit": "dB"},
+                **{"rule": "Reproduced if it does.", "reported": "23.1 dB", "margin": 1.0},
             }
-            for n in range(1, 1 + len(outcomes))
+            for n, _ in enumerate(outcomes, start=1)
         },
     }
     (folder / "paper.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
@@ -221,19 +217,13 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
             **{"reported": "23.1 dB", "ours": "22.8 dB [22.1, 23.4]", "margin": "1 dB"},
             **{"verdict": verdict, "grade": grade, "rule": "Reproduced if it does."},
             "reason": "The interval lies within the margin that the specification declares.",
-            "readings": [
-                {"setting": "four noisy agents", "verdict": "reproduced", "ours": "7.4 dB"},
-                {"setting": "none", "verdict": verdict, "ours": "5.0 dB"},
-            ]
-            if verdict.startswith("depends")
-            else [],
+            "readings": READINGS if verdict.startswith("depends") else [],
             "declared": {"when": "after seeing", "date": "2026-11-22", "why": "The text says so."},
             "caveat": "The target is arbitrary." if n == 1 else "",
             "covers": "2 of 4 experiments" if n == 6 else "",
-            "scale": "reduced" if n == 6 else "paper",
-            "seeds": 5,
+            **{"scale": "reduced" if n == 6 else "paper", "seeds": 5},
             "drawn": [GAP] if n < 3 else [],
-            "kind": "empirical" if key.startswith("first") else "code check",
+            "kind": "empirical" if is_first else "code check",
         }
         for n, (verdict, grade) in enumerate(outcomes, start=1)
     ]
@@ -244,10 +234,7 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
 def _draw(root, key, name, origin, columns=0):
     """Save a table, or without columns a figure, as drawn from 40 runs; data `none` has no runs."""
     if columns:
-        row = [n + 0.123 for n in range(columns)]
-        artefact = Artefact(
-            pd.DataFrame(4 * [row], columns=[f"column {n}" for n, _ in enumerate(row)])
-        )
+        artefact = Artefact(pd.DataFrame({f"column {n}": 4 * [n + 0.123] for n in range(columns)}))
     else:
         with panels(1, 2) as (figure, all_axes):
             for axes in all_axes:

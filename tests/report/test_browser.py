@@ -22,23 +22,10 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this ma
 
 def _chromium(profile, *options):
     quiet = ["quic", "background-networking", "component-update", "sync", "gpu"]
-    return subprocess.run(
-        [
-            str(CHROMIUM),
-            "--headless=new",
-            "--no-sandbox",
-            "--no-first-run",
-            *(f"--disable-{feature}" for feature in quiet),
-            f"--user-data-dir={profile}",
-            "--enable-logging=stderr",
-            "--v=0",
-            *options,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=True,
-    )
+    command = [str(CHROMIUM), "--headless=new", f"--user-data-dir={profile}", "--no-sandbox"]
+    command += ["--no-first-run", *(f"--disable-{feature}" for feature in quiet)]
+    command += ["--enable-logging=stderr", "--v=0", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, check=True)
 
 
 # Reports the result of a test's script, which runs when the page is loaded, or its error.
@@ -193,7 +180,6 @@ def test_the_chooser_answers_by_the_situation(report, tmp_path):
     """
     usual, delays_known, unbiased, address = _seen(report / "schemes.html", script, tmp_path)
     assert usual[0].startswith("MD sampling: nothing is reliably better here")
-    assert delays_known[0] == "TiFL (3 datasets of 3 families, 5 worlds)."
     assert delays_known[1].startswith("Speed-up over MD: TiFL 1.50 [")
     assert unbiased == usual
     assert address == "#choose=&delays=yes&unbiased=yes"

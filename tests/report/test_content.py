@@ -29,19 +29,11 @@ def test_only_artefacts_that_exist_and_are_declared_are_read(results):
         content.load(folder, {})
 
 
-def replace_words(path):
-    path.write_text(path.read_text().replace("Deviation", "Deviatio9"))
-
-
-def flipped(name):
-    """Change one bit of a file next to the artefact's description."""
-
-    def flip(path):
-        content = bytearray(path.with_name(name).read_bytes())
-        content[len(content) // 2] ^= 1
-        path.with_name(name).write_bytes(content)
-
-    return flip
+def flip(path):
+    """Change one bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
 
 
 def change_verdict(path):
@@ -54,9 +46,12 @@ def change_verdict(path):
     ("damage", "messages"),
     [
         (lambda path: path.write_text("{"), [r"figure1/artefact\.json: not JSON"]),
-        (replace_words, [r"artefact\.json: checksum differs"]),
-        (flipped("figure1.csv"), [r"figure1\.csv: changed since it was drawn; render it"]),
-        (flipped("figure1.svg"), [r"figure1\.svg: changed since it was drawn; render it"]),
+        (
+            lambda path: path.write_text(path.read_text().replace("Dev", "Dav")),
+            [r"artefact\.json: checksum differs"],
+        ),
+        (lambda path: flip(path.with_name("figure1.csv")), [r"figure1\.csv: changed since it was"]),
+        (lambda path: flip(path.with_name("figure1.svg")), [r"figure1\.svg: changed since it was"]),
         (lambda path: change(path, kind="picture", notes=3), ["kind", "notes"]),
         (lambda path: change(path, files={"svg": "missing.svg"}), ["which is missing"]),
         (lambda path: change(path, files={"svg": "../table1/table1.csv"}), ["which is missing"]),

@@ -33,6 +33,11 @@ def project(results):
     return results
 
 
+def publish(project, text):
+    (project.root / findings.DOCS).parent.mkdir(exist_ok=True)
+    (project.root / findings.DOCS).write_text(text)
+
+
 def judged(project):
     return content.claims(project.root / "results" / "claims" / f"{KEY}.json")
 
@@ -82,25 +87,20 @@ def test_a_number_that_is_not_among_the_results_is_an_error(project, template):
 
 
 def test_the_report_shows_findings_with_the_numbers_that_they_were_written_for(project):
-    docs = project.root / findings.DOCS
-    docs.parent.mkdir()
-    docs.write_text(findings.HEAD + sections(project)[0])
+    text = findings.HEAD + sections(project)[0]
+    publish(project, text)
     page = (project.build() / f"{KEY}.html").read_text(encoding="utf-8")
     assert "<p>MD needs 1,230 rounds, gap.</p>" in page
     assert ">reproduced</td>" in page
-    docs.write_text(docs.read_text().replace("1,230", "1,240"))
-    page = (project.build() / f"{KEY}.html").read_text(encoding="utf-8")
-    assert "MD needs" not in page
+    publish(project, text.replace("1,230", "1,240"))
+    assert "MD needs" not in (project.build() / f"{KEY}.html").read_text(encoding="utf-8")
 
 
 def test_html_within_findings_is_shown_and_not_run(project):
     write_template(project, "A <script>alert(1)</script>.\n\n<img src=x onerror=alert(2)>\n")
-    docs = project.root / findings.DOCS
-    docs.parent.mkdir()
-    docs.write_text(sections(project)[0])
-    html = findings.as_published(
-        project.papers()[KEY], [], project.root / "results" / "artefacts" / KEY
-    )
+    publish(project, sections(project)[0])
+    artefacts = project.root / "results" / "artefacts" / KEY
+    html = findings.as_published(project.papers()[KEY], [], artefacts)
     assert "&lt;script&gt;" in html
     assert "<script" not in html
     assert "<img" not in html

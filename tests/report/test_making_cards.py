@@ -63,13 +63,11 @@ def test_unverified_copy_bears_its_badge(mirror, tmp_path):
 
 def test_generated_data_needs_no_files_and_bears_no_badge():
     settings = {"agents": 4, "samples": 6, "dimension": 2, "eigenvalues": [1, 2]}
+    changes = {"one": {"noise": [0.01, 1]}, "two": {"noise": [0.1, 0.1]}}
+    changes["three"] = {"noise": [0.01, 1], "samples": 7}
     uses = [
-        replace(USE, settings=settings | changes, files=(), experiment=name)
-        for name, changes in (
-            ("one", {"noise": [0.01, 1]}),
-            ("two", {"noise": [0.1, 0.1]}),
-            ("three", {"noise": [0.01, 1], "samples": 7}),
-        )
+        replace(USE, settings=settings | changed, files=(), experiment=name)
+        for name, changed in changes.items()
     ]
     result = build("regression", "official", Path("none"), None, uses)
     assert (result.data, result.badges, result.origins) == ("generated", (), ())

@@ -18,12 +18,15 @@ SAMPLERS = {
 }
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_msd_begins_at_the_squared_norm_of_the_minimiser(sampler):
-    run = settings("federated")
+@pytest.mark.parametrize(
+    ("sampler", "problem_seed"), [*((name, 0) for name in SAMPLERS), ("fedavg", 1)]
+)
+def test_msd_begins_at_the_squared_norm_of_the_problems_minimiser(sampler, problem_seed):
+    changes = {"sampler": SAMPLERS[sampler], "problem_seed": problem_seed}
+    run = settings("federated", **changes)
     problem = run.dataset.load("generated", run.problem_seed, Path("unused"), None)
     w_o = MODELS["linear"](0.001).minimiser(problem)
-    for table in tables("federated", seeds=(0, 1), sampler=SAMPLERS[sampler]):
+    for table in tables("federated", seeds=(0, 1), **changes):
         msd = curve(table, "msd")
         assert list(msd.index) == [0, 2, 4, 6]
         assert msd[0] == pytest.approx(w_o @ w_o)
@@ -42,13 +45,6 @@ def test_distances_are_those_of_the_definitions():
     assert result["data_distance"][0] == pytest.approx(sum(by_agent) / 8)
     optimal = tables("federated", sampler=SAMPLERS["optimal"])[0]
     assert (curve(optimal, "agent_distance") == 0).all()
-
-
-def test_the_problem_is_the_same_for_all_seeds_and_another_for_another_problem_seed():
-    first, second = tables("federated", seeds=(0, 1))
-    assert curve(first, "msd")[0] == curve(second, "msd")[0]
-    (other_problem,) = tables("federated", problem_seed=1)
-    assert curve(other_problem, "msd")[0] != curve(first, "msd")[0]
 
 
 def test_classification_measures_the_test_set_independently_of_the_stack():

@@ -1,4 +1,6 @@
+from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -39,10 +41,6 @@ def dense(*widths):
     return layers[:-1]
 
 
-def linear(*widths, **options):
-    return [nn.Flatten(), nn.Linear(*widths, **options)]
-
-
 @pytest.mark.parametrize("third_relu", [False, True])
 def test_cifar_cnn_agrees_with_torch_and_drops_after_each_convolution(agree, third_relu):
     torch.manual_seed(0)
@@ -63,47 +61,35 @@ def test_cifar_cnn_agrees_with_torch_and_drops_after_each_convolution(agree, thi
     network = model.CifarCnn(third_relu=third_relu).build((32, 32, 3), 10)
     rates = []
 
-    class Dropping:
-        dimension = network.dimension
+    def keep(h, rate):
+        rates.append(rate)
+        return h * masks[tuple(h.shape[2:])]
 
-        def outputs(self, theta, x):
-            def keep(h, rate):
-                rates.append(rate)
-                return h * masks[tuple(h.shape[2:])]
-
-            return network.outputs(theta, x, keep)
-
+    outputs = partial(network.outputs, keep=keep)
     x = images(2, 5, 32, 32, 3)
-    agree(Dropping(), modules, colours(x), x)
+    dropping = SimpleNamespace(dimension=network.dimension, outputs=outputs)
+    agree(dropping, modules, colours(x), x)
     assert rates == [0.2] * 3
 
 
-PLAIN = {  # record, shape of a sample, number of classes, and the layers
-    "linear": (model.LinearRegression(), (500,), None, lambda: linear(500, 1, bias=False)),
-    "softmax": (model.Softmax(), (20, 3), 7, lambda: linear(60, 7)),
-    "mlp": (model.Mlp(), (28, 28), 10, lambda: dense(784, 50, 10)),
+PLAIN = {  # shape of a sample, and the layers
+    "linear": ((500,), lambda: [nn.Flatten(), nn.Linear(500, 1, bias=False)]),
+    "softmax": ((20, 3), lambda: dense(60, 10)),
+    "mlp": ((28, 28), lambda: dense(784, 50, 10)),
     "simple_cnn": (
-        model.SimpleCnn(),
         (28, 28),
-        10,
         lambda: [*conv(1, 32, 5, 2, 2), *conv(32, 64, 5, 2, 2), *dense(3136, 512, 10)],
     ),
     "leaf_cnn": (
-        model.LeafCnn(),
         (16, 16),
-        10,
         lambda: [*conv(1, 32, 5, 2, 2), *conv(32, 64, 5, 2, 2), *dense(1024, 2048, 10)],
     ),
     "convnet": (
-        model.ConvNet(),
         (28, 28),
-        10,
         lambda: [*conv(1, 20, 5, pool=2), *conv(20, 50, 5, pool=2), *dense(800, 500, 10)],
     ),
     "cifar100_cnn": (
-        model.Cifar100Cnn(),
         (16, 16, 3),
-        10,
         lambda: [
             *conv(3, 32, 3, 1),
             *conv(32, 64, 3, 1, 2),
@@ -120,9 +106,10 @@ PLAIN = {  # record, shape of a sample, number of classes, and the layers
 @pytest.mark.parametrize("name", PLAIN)
 def test_plain_networks_agree_with_torch(agree, name):
     torch.manual_seed(0)
-    record, shape, classes, layers = PLAIN[name]
-    network = record.build(shape, classes)
-    assert (network.loss == "squared") == (classes is None)
+    shape, layers = PLAIN[name]
+    is_regression = name == "linear"
+    network = model.Model.member(name)().build(shape, None if is_regression else 10)
+    assert (network.loss == "squared") == is_regression
     is_convex = name in ("linear", "softmax")  # which start from zero
     assert network.initial(np.random.default_rng(0)).any() != is_convex
     modules = [nn.Sequential(*layers()) for _ in range(2)]

@@ -46,44 +46,36 @@ class TestMinimiser:
         assert labelled.p @ gradient == pytest.approx(np.zeros(3), abs=1e-9)
 
 
-def loss(name, rho, w, x, y):
-    """Q(w; x, y) as the papers write it."""
-    z = float(x @ w)
-    margin = (y - z) ** 2 if name == "linear" else np.log1p(np.exp(-y * z))
-    return float(margin + rho * w @ w)
+RHO, STEP = 0.3, 1e-6
+
+
+def differences(name, w, x, y):
+    """Central differences, exact to about 1e-9, of Q(w; x, y) as the papers write it."""
+
+    def loss(w):
+        z = x @ w
+        margin = (y - z) ** 2 if name == "linear" else np.log1p(np.exp(-y * z))
+        return margin + RHO * w @ w
+
+    return [(loss(w + STEP * unit) - loss(w - STEP * unit)) / (2 * STEP) for unit in np.eye(3)]
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
 class TestGradients:
-    rho = 0.3
-
-    def slots(self):
+    def test_gradients_and_norms_are_those_of_finite_differences(self, name):
         rng = stream(1, "test")
         w, x = rng.normal(size=(2, 3)), rng.normal(size=(2, 4, 3))
         y = np.where(rng.random((2, 4)) < 0.5, -1.0, 1.0)
-        return w, x, y
-
-    def difference(self, name, w, x, y):
-        """Central differences of the loss: exact to about 1e-9."""
-        step = 1e-6
-        losses = [
-            [loss(name, self.rho, w + sign * step * unit, x, y) for unit in np.eye(3)]
-            for sign in (1, -1)
-        ]
-        return np.subtract(*losses) / (2 * step)
-
-    def test_gradients_and_norms_are_those_of_finite_differences(self, name):
-        w, x, y = self.slots()
         weight = np.array([[0.5, 0.0, 2.0, 1.0], [1.0, 1.0, 0.0, 0.0]])
-        model = MODELS[name](self.rho)
+        model = MODELS[name](RHO)
         result, norms = model.gradient(w, x, y, weight), model.norms(w, x, y)
         for slot in range(2):
-            each = [self.difference(name, w[slot], x[slot, b], y[slot, b]) for b in range(4)]
+            each = [differences(name, w[slot], x[slot, b], y[slot, b]) for b in range(4)]
             assert result[slot] == pytest.approx(weight[slot] @ each, abs=1e-7)
             assert norms[slot] == pytest.approx(np.linalg.norm(each, axis=1), abs=1e-7)
 
     def test_client_gradients_agree_with_norms_and_gradient_of_each_client(self, name, unequal):
-        model = MODELS[name](self.rho)
+        model = MODELS[name](RHO)
         data = replace(unequal, y=np.sign(unequal.y))
         w = stream(2, "test").normal(size=(2, 3))
         gradient, mean_norm = model.client_gradients(w, data), model.mean_norms(w, data)

@@ -45,28 +45,19 @@ def test_weights_of_full_participation_are_the_importances():
     assert clients["client_weight"].tolist() == pytest.approx(expected.tolist())
 
 
-def test_accuracies_weighted_by_tests_are_the_accuracy_on_all_tests():
-    def pooled(model, x, y):
-        return (model(x).argmax(-1) == y).double().mean()
-
-    history = fs.train(dataset(), fs.scheme("md", m=3), metrics={"pooled": pooled}, **WORK)
-    clients = table(history)
-    correct = (clients["client_accuracy"] * clients["client_tests"]).groupby("seed").sum()
-    assert (correct / TESTS[-1]).tolist() == pytest.approx(last(history, "pooled").tolist())
-    with_tests = clients[clients["client_tests"] > 0]
-    weights = with_tests["client_importance"]
-    weighted = (with_tests["client_accuracy"] * weights).groupby("seed").sum()
-    mean = weighted / weights.groupby("seed").sum()
-    assert mean.tolist() == pytest.approx(last(history, "accuracy").tolist())
-
-
-def test_losses_on_training_samples_are_the_loss():
-    data = replace(dataset(), start_test=None)
+@pytest.mark.parametrize(
+    ("metric", "data"), [("accuracy", dataset()), ("loss", replace(dataset(), start_test=None))]
+)
+def test_accuracies_and_losses_weighted_by_importance_are_the_metrics(metric, data):
     history = fs.train(data, fs.scheme("md", m=3), **WORK)
     clients = table(history)
-    assert not clients["client_tests"].any()
-    loss = (clients["client_loss"] * clients["client_importance"]).groupby("seed").sum()
-    assert loss.tolist() == pytest.approx(last(history, "loss").tolist())
+    assert clients["client_tests"].any() == (metric == "accuracy")
+    if metric == "accuracy":
+        clients = clients[clients["client_tests"] > 0]
+    weights = clients["client_importance"]
+    weighted = (clients[f"client_{metric}"] * weights).groupby("seed").sum()
+    mean = weighted / weights.groupby("seed").sum()
+    assert mean.tolist() == pytest.approx(last(history, metric).tolist())
 
 
 def test_a_client_without_tests_is_measured_on_its_training_samples():

@@ -14,13 +14,15 @@ def numbers(variant, seed, learner):
     E, B = int(learner.E.max()), int(learner.B.max())
 
     def look_up(i, k):
-        if k is None:
-            if variant == "fedavg":
-                return uniforms(seed, "clients", i, n=3)
-            return uniforms(seed, "agents", i, n=1)[0]
-        per_epoch = B if variant == "fedavg" else 1
-        u = uniforms(seed, "batches", i, k, n=E * per_epoch)
-        return u.reshape(E, B) if variant == "fedavg" else u
+        if variant == "fedavg" and k is None:
+            return uniforms(seed, "clients", i, n=3)
+        if variant == "fedavg":
+            return uniforms(seed, "batches", i, k, n=E * B).reshape(E, B)
+        return (
+            uniforms(seed, "agents", i, n=1)[0]
+            if k is None
+            else uniforms(seed, "batches", i, k, n=E)
+        )
 
     return look_up
 

@@ -27,6 +27,14 @@ def is_correct(run):
     return predicted.numpy() == TRAINER.data.y_test
 
 
+def shares(run):
+    """Shares of correct predictions, of each client with tests."""
+    return [is_correct(run)[begin:end].mean() for begin, end in pairwise(TESTS) if end > begin]
+
+
+SHARED = NetworkLearner(TRAINER.network, replace(TRAINER.data, start_test=None), TRAINER.local)
+
+
 def test_a_run_does_not_depend_on_the_runs_stacked_with_it():
     theta = TRAINER.start(np.arange(50))
     stacked = evaluate(TRAINER, theta)
@@ -43,30 +51,13 @@ def test_loss_and_accuracy_are_weighted_over_clients(batch, monkeypatch):
     result = evaluate(TRAINER, THETA)
     p = SIZES / SIZES.sum()
     for run in range(2):
-        losses, shares = [], {}
-        for client in range(5):
-            x, y = samples(client)
-            losses.append(float(F.cross_entropy(outputs(run, x), y)))
-            rows = slice(TESTS[client], TESTS[client + 1])
-            if TESTS[client + 1] > TESTS[client]:
-                shares[client] = is_correct(run)[rows].mean()
-        loss = p @ losses
-        assert result["loss"][run] == pytest.approx(loss, rel=1e-6)
-        spread = np.sqrt(p @ np.square(losses - loss))
-        assert result["loss_std"][run] == pytest.approx(spread, rel=1e-5)
-        weight = p[list(shares)] / p[list(shares)].sum()
-        values = np.array(list(shares.values()))
-        accuracy = weight @ values
-        assert result["accuracy"][run] == pytest.approx(accuracy)
-        spread = np.sqrt(weight @ (values - accuracy) ** 2)
-        assert result["accuracy_std"][run] == pytest.approx(spread)
-
-
-def test_a_common_test_set_has_no_spread_over_clients():
-    shared = NetworkLearner(TRAINER.network, replace(TRAINER.data, start_test=None), TRAINER.local)
-    result = evaluate(shared, THETA)
-    assert result["accuracy"][0] == is_correct(0).mean()
-    assert "accuracy_std" not in result
+        losses = [float(F.cross_entropy(outputs(run, x), y)) for x, y in map(samples, range(5))]
+        values = {"loss": (losses, p), "accuracy": (shares(run), p[np.diff(TESTS) > 0])}
+        for name, (by_client, weights) in values.items():
+            mean = np.average(by_client, weights=weights)
+            assert result[name][run] == pytest.approx(mean, rel=1e-6)
+            spread = np.sqrt(np.average((by_client - mean) ** 2, weights=weights))
+            assert result[f"{name}_std"][run] == pytest.approx(spread, rel=1e-5)
 
 
 def test_quantiles_over_clients_have_equal_weights():
@@ -74,17 +65,15 @@ def test_quantiles_over_clients_have_equal_weights():
     assert result.keys() - evaluate(TRAINER, THETA).keys() == {
         f"accuracy_{name}" for name in ("worst", "q10", "q50", "q90")
     }
-    correct = is_correct(1)
-    by_client = [correct[b:e].mean() for b, e in pairwise(TESTS) if e > b]
-    assert result["accuracy_worst"][1] == min(by_client)  # a tenth of four is one
+    assert result["accuracy_worst"][1] == min(shares(1))  # a tenth of four is one
     for level in (10, 50, 90):
-        assert result[f"accuracy_q{level}"][1] == pytest.approx(np.quantile(by_client, level / 100))
+        assert result[f"accuracy_q{level}"][1] == pytest.approx(np.quantile(shares(1), level / 100))
 
 
-def test_a_common_test_set_is_weighted_by_each_clients_labels():
-    data = replace(TRAINER.data, start_test=None)
-    result = evaluate(NetworkLearner(TRAINER.network, data, TRAINER.local), THETA, clients=True)
-    correct = is_correct(0)
+def test_a_common_test_set_has_no_spread_and_is_weighted_by_each_clients_labels():
+    data, result, correct = SHARED.data, evaluate(SHARED, THETA, clients=True), is_correct(0)
+    assert result["accuracy"][0] == correct.mean()
+    assert "accuracy_std" not in evaluate(SHARED, THETA)
     by_client = []
     for begin, end in pairwise(data.start):
         labels = [label for label in data.y[begin:end] if label in data.y_test]

@@ -18,17 +18,19 @@ from fedsampling.samplers.scheme import Slots
 
 SEEDS = np.array([4, 9, 2])
 WORK = {
-    "steps": LocalWork(batch=4, step=0.1, steps=3),
-    "epochs": LocalWork(batch=4, step=0.1, epochs=2),
-    "dropped remainder": LocalWork(batch=4, step=0.1, epochs=1, remainder=False),
-    "prox": LocalWork(batch=4, step=0.1, steps=3, prox=0.5),
-    "momentum": LocalWork(batch=4, step=0.1, steps=3, momentum=0.9),
-    "weight decay": LocalWork(batch=4, step=0.1, steps=3, weight_decay=0.1),
-    "clip": LocalWork(batch=4, step=0.1, steps=3, clip=0.05),
-    "together": LocalWork(
-        batch=4, step=0.1, epochs=2, momentum=0.5, weight_decay=0.2, clip=0.1, prox=0.3
-    ),
-    "decay": LocalWork(batch=4, step=0.1, steps=3, decay=0.5),
+    "steps": {},
+    "epochs": {"epochs": 2},
+    "dropped remainder": {"epochs": 1, "remainder": False},
+    "prox": {"prox": 0.5},
+    "momentum": {"momentum": 0.9},
+    "weight decay": {"weight_decay": 0.1},
+    "clip": {"clip": 0.05},
+    "together": {"epochs": 2, "momentum": 0.5, "weight_decay": 0.2, "clip": 0.1, "prox": 0.3},
+    "decay": {"decay": 0.5},
+}
+WORK = {
+    name: LocalWork(batch=4, step=0.1, steps=None if "epochs" in work else 3, **work)
+    for name, work in WORK.items()
 }
 
 
@@ -77,21 +79,16 @@ class TestLocalWork:
         result = trainer.work(theta, DRAWN_TWICE, MD(m=3), rng)
         expected = plain(trainer, theta, DRAWN_TWICE, rng)
         torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-6)
-
-    def test_a_client_drawn_twice_gets_different_batches(self):
-        trainer = learner(WORK["steps"])
-        slots = Slots.stack([np.array([2, 0, 2])])
-        result = trainer.work(trainer.start(SEEDS[:1]), slots, MD(m=3), Draws(SEEDS[:1], 0))
-        assert not torch.equal(result[0], result[2])
+        assert not torch.equal(result[0], result[2])  # of one client, with different batches
 
     @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
     def test_a_slot_does_not_depend_on_the_slots_stacked_with_it(self, work, monkeypatch):
         trainer = learner(work)
         theta = trainer.start(SEEDS)
         stacked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))
-        first = Slots.stack([THREE_RUNS.client[:3]])
-        first_run = trainer.work(theta[:1], first, MD(m=3), Draws(SEEDS[:1], 3))
-        assert torch.equal(stacked[:3], first_run)
+        second = Slots.stack([THREE_RUNS.client[3:5]])  # whose clients have fewer samples
+        single = trainer.work(theta[1:2], second, MD(m=3), Draws(SEEDS[1:2], 3))
+        assert torch.equal(stacked[3:5], single)
         monkeypatch.setattr("fedsampling.learning.training.learner.STACK_BYTES", 2)
         chunked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))  # two slots at a time
         assert torch.equal(stacked, chunked)
@@ -134,7 +131,7 @@ class TestLocalWork:
         assert torch.equal(scaled[1], updates[1])
 
     def test_a_round_without_clients_changes_nothing(self):
-        trainer = learner(WORK["steps"])
+        trainer = learner()
         theta = trainer.start(SEEDS[:2])
         nobody = Slots.stack([np.empty(0, np.int64)] * 2)
         updates = trainer.work(theta, nobody, MD(m=3), Draws(SEEDS[:2], 0))
@@ -145,8 +142,7 @@ class TestLocalWork:
 
 class TestRecords:
     def test_the_full_update_is_that_of_a_round_of_all_clients(self):
-        trainer = learner(WORK["steps"], full_update=2, server_step=0.5)
-        all_clients = learner(WORK["steps"])
+        trainer, all_clients = learner(full_update=2, server_step=0.5), learner()
         theta, rng = trainer.start(SEEDS), Draws(SEEDS, 4)
         slots, omega = DRAWN_TWICE, np.full(len(DRAWN_TWICE), 0.3)
         updates = trainer.work(theta, slots, MD(m=3), rng)
@@ -166,12 +162,9 @@ class TestRecords:
         assert not {"update_error", "met"} & other_round.keys()
 
     def test_participation_counts_used_updates(self):
-        trainer = learner(WORK["steps"], participation=Participation(evenness=True))
-        theta, rng = trainer.start(SEEDS[:1]), Draws(SEEDS[:1], 0)
-        slots = Slots.stack([np.array([2, 0, 2, 1])])
-        omega = np.array([0.5, 0.0, 0.5, 0.1])
-        for _ in range(2):
-            trainer.work(theta, slots, MD(m=4), rng)
-            result = trainer.charge(MD(m=4), slots, omega, rng)
-        assert trainer.participation.rounds.tolist() == [[0, 2, 2, 0, 0]]
+        trainer = learner(participation=Participation(evenness=True))
+        slots, omega = Slots.stack([np.array([2, 0, 2, 1])]), np.array([0.5, 0.0, 0.5, 0.1])
+        trainer.work(trainer.start(SEEDS[:1]), slots, MD(m=4), Draws(SEEDS[:1], 0))
+        result = trainer.charge(MD(m=4), slots, omega, Draws(SEEDS[:1], 0))
+        assert trainer.participation.rounds.tolist() == [[0, 1, 1, 0, 0]]
         assert result["met"].tolist() == [0.4]

@@ -38,11 +38,6 @@ class TestFresh:
         # Five standard errors: wrong with a probability of 6e-6 over the ten subsets.
         assert np.abs(times / draws - 0.1).max() < 5 * np.sqrt(0.1 * 0.9 / draws)
 
-    def test_more_steps_do_not_change_the_first_ones(self):
-        u = numbers(1, 6, 4)
-        two_steps, six_steps = fresh(np.array([9]), 4, u[:, :2]), fresh(np.array([9]), 4, u)
-        np.testing.assert_array_equal(two_steps.index, six_steps.index[:2])
-
 
 class TestEpochs:
     @given(n=counts, B=st.integers(1, 12), E=st.integers(1, 3), remainder=st.booleans())
@@ -61,13 +56,6 @@ class TestEpochs:
     def test_finished_slots_have_no_further_batches(self):
         result = epochs(np.array([2, 9]), 4, 2, True, numbers(2, 2, 9))
         assert result.size.T.tolist() == [[2, 2, 0, 0, 0, 0], [4, 4, 1, 4, 4, 1]]
-
-    @pytest.mark.parametrize("longest", [3, 8])
-    def test_a_clients_order_does_not_depend_on_the_others(self, longest):
-        u = numbers(2, 1, 8)
-        single = epochs(np.array([3]), 2, 1, True, u[:1, :, :3])
-        stacked = epochs(np.array([3, longest]), 2, 1, True, u[:, :, :longest])
-        np.testing.assert_array_equal(single.index[:2, 0], stacked.index[:2, 0])
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_values_of_a_diverged_run_are_nan_and_the_others_continue(linear):
     problem.data.x[agent2] = 1e200  # a run diverges with it
     seeds, rounds = list(range(12)), 4
     tables = problem.train("fedavg", seeds, rounds, m=1)
-    lost = {}
+    mixed, lost = problem.iterates[-1], {}
     for seed, table in zip(seeds, tables, strict=True):
         at = int(table.loc[table.metric == "diverged_at", "value"].item())
         square = table[table.metric == "square"].set_index("at").value
@@ -38,20 +38,16 @@ def test_values_of_a_diverged_run_are_nan_and_the_others_continue(linear):
         lost[seed] = at
     assert len(set(lost.values())) > 2  # at different times, and some never
     assert -1 in lost.values()
-    problem.train("fedavg", [seed for seed in seeds if lost[seed] < 0], rounds, m=1)
-    survivors = problem.iterates[-1]
-    problem.train("fedavg", seeds, rounds, m=1)
-    mixed = problem.iterates[-1][[lost[seed] < 0 for seed in seeds]]
-    np.testing.assert_array_equal(mixed, survivors)
+    survivors = [seed for seed in seeds if lost[seed] < 0]
+    problem.train("fedavg", survivors, rounds, m=1)
+    np.testing.assert_array_equal(mixed[survivors], problem.iterates[-1])
 
 
 @pytest.mark.parametrize(
     ("variant", "numbers", "gradients", "all_data"),
     [
         # Three agents report 3 numbers each, after 2 epochs of 4 samples.
-        ("fedavg", 3 * 3, 3 * 2 * 4, 0),
-        ("md", 3 * 3, 3 * 2 * 4, 0),
-        ("optimal", 3 * 3, 3 * 2 * 4, 0),
+        *((variant, 3 * 3, 3 * 2 * 4, 0) for variant in ("fedavg", "md", "optimal")),
         # They add their scores, and meet the second batch also at the round's first model.
         ("tracked", 3 * 3 + 3, 3 * 3 * 4, 0),
         # All seven agents send a score, which takes all their data.
@@ -65,13 +61,6 @@ def test_costs_are_those_counted_by_hand(linear, variant, numbers, gradients, al
         assert cost["uplink_bits_per_round"] == pytest.approx(32 * numbers)
         expected = gradients + all_data * problem.data.n_samples.sum()
         assert cost["gradients_per_round"] == pytest.approx(expected)
-
-
-def test_measurements_are_taken_at_their_period_and_at_the_end(linear):
-    problem = linear()
-    callbacks = [measuring(3, lambda theta, _: {"first": theta[:, 0]})]
-    history = train(problem.learner, problem.sampler("md", 2), [0, 1], 5, callbacks)
-    assert [at for at, _, _ in history.measured] == [0, 3, 5]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +77,8 @@ def test_measurements_are_taken_at_their_period_and_at_the_end(linear):
 )
 def test_a_run_ends_at_its_target_or_by_its_clock(until, ends):
     history = History.empty(runs=2)
-    for t, values in enumerate(((0.1, 0.9), (0.9, 0.2), (0.9, 0.9), (0.9, 0.9), (0.9, 0.9))):
-        accuracy = np.array(values)
+    accuracies = np.array([(0.1, 0.9), (0.9, 0.2), *3 * [(0.9, 0.9)]])
+    for t, accuracy in enumerate(accuracies):
         history.measure(t, {"accuracy": accuracy, "test_loss": 1 - accuracy})
     for t in range(1, 5):
         history.charge(t, {"seconds": np.array([10.0, 1.0])})
@@ -105,10 +94,8 @@ def test_rows_after_a_runs_end_are_dropped(problem):
         return dict(zip(seeds, history.tables("each"), strict=True))
 
     full_tables = trained([1, 2, 3])
-    threshold = np.median(
-        [table["value"][table["at"] == 6].iloc[0] for table in full_tables.values()]
-    )
-    until = Until(metric="test_loss", target=threshold, in_a_row=1)  # met at different rounds
+    halfway = [table["value"][table["at"] == 6].iloc[0] for table in full_tables.values()]
+    until = Until(metric="test_loss", target=np.median(halfway), in_a_row=1)
     tables = trained([1, 2, 3], until)
     ends = {seed: table["at"].max() for seed, table in tables.items()}
     assert len(set(ends.values())) > 1

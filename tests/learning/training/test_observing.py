@@ -13,6 +13,7 @@ from fedsampling.samplers.scheme import Slots
 from fedsampling.theory.heterogeneity import pairwise
 
 SEEDS = np.array([4, 9])
+SLOTS = Slots.stack([np.array([1, 3]), np.array([0])])
 
 
 def observation(name, batch=100):
@@ -84,7 +85,7 @@ def test_only_participants_renew_features_and_gradients(name):
     trainer, observer = observation(name)
     first = observer(trainer.start(SEEDS)).copy()
     sent = observer.bits()
-    observer.renew(trainer.start(SEEDS + 1), Slots.stack([np.array([1, 3]), np.array([0])]))
+    observer.renew(trainer.start(SEEDS + 1), SLOTS)
     later = observer(trainer.start(SEEDS + 1))
     for run, participants in enumerate(([1, 3], [0])):
         others = np.setdiff1d(np.arange(5), participants)
@@ -100,7 +101,7 @@ def test_all_features_are_renewed_if_requested():
     heterogeneity = Heterogeneity(trainer, 100, np.random.default_rng(0), renewal="everyone")
     heterogeneity(trainer.start(SEEDS))
     later = trainer.start(SEEDS + 1)
-    heterogeneity.renew(later, Slots.stack([np.array([1, 3]), np.array([0])]))
+    heterogeneity.renew(later, SLOTS)
     fresh = Heterogeneity(trainer, 100, np.random.default_rng(0))(later)
     np.testing.assert_allclose(heterogeneity(later), fresh, rtol=1e-6, atol=1e-9)
 
@@ -112,9 +113,8 @@ def test_a_restored_run_continues_with_the_same_observations_and_mini_batches(na
     theta = trainer.start(SEEDS)
     original(theta)
     restored.restore(original.state())
-    slots = Slots.stack([np.array([1, 3]), np.array([0])])
     for observed in (original, restored):
-        observed.renew(trainer.start(SEEDS + 1), slots)
+        observed.renew(trainer.start(SEEDS + 1), SLOTS)
     np.testing.assert_array_equal(original(theta), restored(theta))
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from fake_results import RUNS
 
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.provenance import badges, provenance
@@ -17,20 +18,7 @@ from fedsampling.report.drawing.style import panels
 
 QUICK = {"scale": "quick", "data": "embedded"}
 PAPER_SCALE = {"scale": "paper", "data": "official"}
-STEPS, MD = {"work": {"steps": 5}}, {"md": {"m": 10}}
 DATA = pd.DataFrame({"name": ["a<b>&", None], "value": [-1234.5, np.nan], "count": [1, 2]})
-
-
-NOTED = {
-    "runs": 4,
-    "seeds": [0, 1],
-    "hashes": ["h1", "h2"],
-    "code": ["c1"],
-    **{"package": ["0.1"], "commit": [], "python": ["3.11"], "versions": {"numpy": "2"}},
-    **{"device": ["cpu"], "seconds": 1.25, "peak_mb": 100.0},
-    **{"started": "2026-01-01T00:00:00Z", "finished": "2026-01-01T00:01:00Z"},
-    "inputs": {"file": "sha"},
-}
 
 
 def paper(caption="C"):
@@ -43,7 +31,7 @@ def paper(caption="C"):
 
 def summary(*data, scale="paper", unverified=False, settings=None, **changes):
     origin = {"scale": scale, "run_data": list(data or ["generated"]), "unverified": unverified}
-    return Summary(pd.DataFrame(), settings or {}, NOTED | origin | changes)
+    return Summary(pd.DataFrame(), settings or {}, RUNS | {"seeds": [0, 1]} | origin | changes)
 
 
 def figure():
@@ -59,17 +47,22 @@ def save(artefact, name, folder, caption="C", **summaries):
     return json.loads((folder / "artefact.json").read_text(encoding="utf-8"))
 
 
-def captioned(folder, caption, experiments, data):
-    """Return the caption of a figure; the experiment f has a seed more than the others."""
-    defaults = {"settings": {}, "cases": {"b": {}}, "samplers": {}}
-    runs = {
-        name: summary(seeds=[0, 1, 2] if name == "f" else [0, 1], settings=defaults | settings)
-        for name, settings in experiments.items()
+def captioned(folder, caption, data=DATA):
+    """Return the caption of a figure of two experiments."""
+    cases = {"few": {"work": {"steps": 5}}, "many": {"work": {"steps": 1200}}}
+    first = {"settings": {}, "cases": cases, "samplers": {"md": {"m": 10}}}
+    second = {
+        "settings": {"work": {"steps": 5}, "rounds": 20, "clients": [10, 30]},
+        "cases": {"few": {}},
+        "samplers": {"md": {"m": 10}, "uniform": {"m": 3}},
     }
+    runs = {"e": summary(settings=first), "f": summary(settings=second, seeds=[0, 1, 2])}
     return save(replace(figure(), data=data), "figure1", folder, caption, **runs)["caption"]
 
 
 UNVERIFIED = summary(unverified=True)
+EDITED = summary("official", scale="changed", changed=["rounds 9 (20)"], changed_at="reduced")
+EDITED_OFTEN = summary("official", scale="changed", changed=["a 1 (2)", "b 1 (2)", "c 1 (2)"])
 
 
 class TestFiles:
@@ -93,42 +86,23 @@ class TestFiles:
             assert (tmp_path / f"{name}.{kind}").read_bytes().startswith(starts[kind])
 
     @pytest.mark.parametrize(
-        ("caption", "experiments", "data", "expected"),
+        ("caption", "data", "expected"),
         [
             (  # of several experiments, all values
-                "{seeds} runs, m = {md: m} ({*: m}), N = {work.steps}, {f/work.steps}; B_{ij}; "
+                "{seeds} runs, m = {md: m} ({*: m}), N = {e/work.steps}, {f/work.steps}; B_{ij}; "
                 "{rounds} rounds, {clients} clients",
-                {
-                    "e": {"cases": {"b": STEPS | {"work": {"steps": 1200}}}, "samplers": MD},
-                    "f": {
-                        "settings": STEPS | {"rounds": 20, "clients": [10, 30]},
-                        "samplers": {"uniform": {"m": 3}, **MD},
-                    },
-                },
                 DATA,
-                "2 to 3 runs, m = 10 (10 and 3), N = 1,200 and 5, 5; B_{ij}; "
+                "2 to 3 runs, m = 10 (10 and 3), N = 5 and 1,200, 5; B_{ij}; "
                 "20 rounds, 10 to 30 clients",
             ),
-            (  # only the values in the CSV
-                "m = {*: m}",
-                {"e": {"samplers": {"md-4": {"m": 4}, "md-8": {"m": 8}, "md-40": {"m": 40}}}},
-                pd.DataFrame({"m": [8, 8, 40]}),
-                "m = 8 and 40",
-            ),
-            (  # only the cases in the CSV
-                "N = {work.steps}",
-                {"e": {"cases": {"few": {"work": {"steps": 2}}, "many": {"work": {"steps": 500}}}}},
-                pd.DataFrame({"case": ["few"], "mean": [1.0]}),
-                "N = 2",
-            ),
+            ("m = {*: m}", pd.DataFrame({"m": [10, 10]}), "m = 10"),  # only the values in the CSV
+            ("N = {work.steps}", pd.DataFrame({"case": ["few"]}), "N = 5"),  # only its cases
         ],
     )
-    def test_a_caption_has_its_numbers_from_the_runs(
-        self, tmp_path, caption, experiments, data, expected
-    ):
-        assert captioned(tmp_path, caption, experiments, data) == expected
+    def test_a_caption_has_its_numbers_from_the_runs(self, tmp_path, caption, data, expected):
+        assert captioned(tmp_path, caption, data) == expected
         with pytest.raises(InputError, match=r"has a setting '\{work\.epochs\}'"):
-            captioned(tmp_path, "E = {work.epochs}", experiments, data)
+            captioned(tmp_path, "E = {work.epochs}")
 
     def test_the_same_artefact_is_the_same_bytes(self, tmp_path):
         contents = []
@@ -163,35 +137,23 @@ class TestBadges:
             ([summary("official", unverified=True)], PAPER_SCALE, ["unverified copy"]),
             ([summary(), UNVERIFIED], PAPER_SCALE, ["unverified copy: 1"]),
             (4 * [UNVERIFIED] + [summary()], PAPER_SCALE, ["unverified copy: 4 of 5 experiments"]),
+            ([EDITED], PAPER_SCALE, ["reduced scale", "changed settings: rounds 9 (20)"]),
+            ([EDITED_OFTEN], PAPER_SCALE, ["changed settings: 3 keys"]),
         ],
     )
     def test_badges_say_why_it_is_not_evidence(self, summaries, facts, expected):
         by_name = {str(i): runs for i, runs in enumerate(summaries)}
         assert badges(by_name, facts) == expected
 
-    def test_a_note_names_what_is_larger_than_the_badge_says(self, tmp_path):
-        artefact = save(
-            figure(), "figure1", tmp_path, small=summary(scale="reduced"), large=summary()
-        )
+    def test_a_note_names_what_is_larger_than_the_badge_says_or_was_changed(self, tmp_path):
+        small, large = summary(scale="reduced"), summary()
+        artefact = save(figure(), "figure1", tmp_path, small=small, large=large)
         assert artefact["badges"] == ["reduced scale"]
         assert artefact["notes"][-1] == "At paper scale, unlike the rest: large."
-        artefact = save(figure(), "figure1", tmp_path, one=summary(), other=summary())
+        artefact = save(figure(), "figure1", tmp_path, one=large, other=large)
         assert artefact["notes"] == ["It rises."]
-
-    def test_what_was_changed_is_said_with_both_values_and_at_its_scale(self, tmp_path):
-        one_change = summary(
-            "official", scale="changed", changed=["rounds 9 (20)"], changed_at="reduced"
-        )
-        assert badges({"e": one_change}, PAPER_SCALE) == [
-            "reduced scale",
-            "changed settings: rounds 9 (20)",
-        ]
-        note = save(figure(), "figure1", tmp_path, e=one_change)["notes"][-1]
+        note = save(figure(), "figure1", tmp_path, e=EDITED)["notes"][-1]
         assert note == "Changed settings, with the paper's value in brackets: rounds 9 (20)."
-        three_changes = summary(
-            "official", scale="changed", changed=["a 1 (2)", "b 1 (2)", "c 1 (2)"]
-        )
-        assert badges({"e": three_changes}, PAPER_SCALE) == ["changed settings: 3 keys"]
 
 
 class TestFaces:
@@ -231,10 +193,10 @@ class TestProvenance:
         changes = {"hashes": ["h3"], "code": ["c2"], "seeds": list(range(7)), "started": "2025"}
         second = summary("embedded", inputs={}, **changes)
         result = provenance({"a": summary(), "b": second}, QUICK)
-        assert (result.runs, result.seeds, result.seconds) == (8, "2 to 7", 2.5)
-        assert (result.code, result.data) == (("c1", "c2"), "embedded, generated")
-        assert (result.started, result.finished) == ("2025", "2026-01-01T00:01:00Z")
-        assert result.inputs == {"file": "sha"}
+        assert (result.runs, result.seeds, result.seconds) == (80, "2 to 7", 150)
+        assert (result.code, result.data) == (("c2", "cd" * 32), "embedded, generated")
+        assert (result.started, result.finished) == ("2025", RUNS["finished"])
+        assert result.inputs == RUNS["inputs"]
 
     def test_the_digest_is_that_of_the_runs_in_any_order(self):
         def digest(*hashes):
