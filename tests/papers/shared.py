@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
+import numpy as np
 import pandas as pd
 
 from fedsampling.evidence import summaries
@@ -51,6 +52,15 @@ def changed(summary, change, **chosen):
     """Change values of the rows that :meth:`Summary.select` chooses."""
     rows, at = summary.rows.copy(), summary.select(**chosen).index
     rows.loc[at, "value"] = change(rows.loc[at, "value"])
+    return replace(summary, rows=rows)
+
+
+def lost(summary, sampler, case="base", since=0, seed=0):
+    """Let a run diverge in a round."""
+    rows, run = summary.rows.copy(), summary.select(sampler, case=case).query("seed == @seed")
+    measured = run["metric"].isin(["loss", "accuracy"]) & (run["at"] >= since)
+    rows.loc[run.index[measured], "value"] = np.nan
+    rows.loc[run.index[run["metric"] == "diverged_at"], "value"] = float(since)
     return replace(summary, rows=rows)
 
 
