@@ -148,31 +148,24 @@ def test_what_has_no_interval_is_not_drawn(infinite):
 
 SMALLER = RunEvidence("reduced", ("reduced scale",), True, 5, "2 of 4 experiments")
 RULES = ("reproduced", "partly reproduced", "contradicted", "inconclusive")
-
-
 PAPER, UNVERIFIED = RunEvidence("paper"), RunEvidence("paper", ("unverified copy",), True, 3)
 
 
 @pytest.mark.parametrize(
-    ("evidence", "transfer", "grade"),
+    ("evidence", "transfer", "grade", "prefix"),
     [
-        (PAPER, False, "paper's size"),
-        (PAPER, True, "transfer"),
-        (UNVERIFIED, False, "paper's size on unverified data"),
+        (PAPER, False, "paper's size", ""),
+        (PAPER, True, "transfer", ""),
+        (UNVERIFIED, False, "paper's size on unverified data", ""),
+        (SMALLER, False, "preliminary", "Preliminary (reduced scale). "),
     ],
 )
 @pytest.mark.parametrize("verdict", RULES)
-def test_a_finding_at_the_papers_size_keeps_its_verdict(verdict, evidence, transfer, grade):
+def test_only_smaller_runs_have_words_of_their_own(verdict, evidence, transfer, grade, prefix):
     result = graded(Finding(verdict, "5 dB", "Because."), evidence, transfer)
-    assert (result.verdict, result.grade, result.reason) == (verdict, grade, "Because.")
-
-
-@pytest.mark.parametrize("verdict", RULES)
-def test_smaller_runs_are_preliminary_and_have_words_of_their_own(verdict):
-    result = graded(Finding(verdict, "5 dB", "Because."), SMALLER)
-    assert (result.verdict, result.grade) == (PRELIMINARY[verdict], "preliminary")
-    assert result.ours == "5 dB"
-    assert result.reason == "Preliminary (reduced scale). Because."
+    expected = PRELIMINARY[verdict] if evidence is SMALLER else verdict
+    assert (result.verdict, result.grade, result.ours) == (expected, grade, "5 dB")
+    assert result.reason == f"{prefix}Because."
 
 
 def test_runs_that_are_no_evidence_or_of_other_cases_than_the_rule_asks_for_give_no_verdict():

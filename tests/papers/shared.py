@@ -1,19 +1,18 @@
-"""What tests of several papers share: published, small and changed runs, and verdicts."""
+"""What tests of several papers share: published, changed and made-up runs, and verdicts."""
 
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
+import numpy as np
 import pandas as pd
 
 from fedsampling.evidence import summaries
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import judge_function
-from fedsampling.experiments.resolving import resolve_experiments
-from fedsampling.experiments.simulations.simulation import Simulation, Where, tidy
-from fedsampling.experiments.specs import jobs
+from fedsampling.experiments.simulations.simulation import tidy
 from fedsampling.workflow.drawing import summarise
 from fedsampling.workflow.project import Project
 
@@ -54,6 +53,15 @@ def changed(summary, change, **chosen):
     return replace(summary, rows=rows)
 
 
+def lost(summary, sampler, case="base", since=0, seed=0):
+    """Let a run diverge in a round."""
+    rows, run = summary.rows.copy(), summary.select(sampler, case=case).query("seed == @seed")
+    measured = run["metric"].isin(["loss", "accuracy"]) & (run["at"] >= since)
+    rows.loc[run.index[measured], "value"] = np.nan
+    rows.loc[run.index[run["metric"] == "diverged_at"], "value"] = float(since)
+    return replace(summary, rows=rows)
+
+
 def made_up(runs, settings):
     """Join runs that are given as their case, sampler, seed and measurements."""
     tables = [
@@ -61,28 +69,3 @@ def made_up(runs, settings):
         for case, sampler, seed, columns in runs
     ]
     return Summary(pd.concat(tables, ignore_index=True), settings, {})
-
-
-def simulate(paper, overrides):
-    """Run some of a paper's experiments on embedded data, made small by overrides."""
-    small = paper.model_copy(
-        update={"experiments": {name: paper.experiments[name] for name in overrides}}
-    )
-    config = Config(
-        papers=[paper.key], scale="paper", data="embedded", overrides={paper.key: overrides}
-    )
-    parts = {name: [] for name in overrides}
-    for job in jobs(small, config):
-        settings = Simulation.model_validate(job.runs[0].settings)
-        seeds = [run.seed for run in job.runs]
-        result = settings.simulate(job.runs[0].data, seeds, Where(Path("unused"), None)).tables
-        keys = {"case": job.case, "sampler": job.sampler}
-        parts[job.experiment] += [
-            table.assign(**keys, seed=seed) for seed, table in zip(seeds, result, strict=True)
-        ]
-    return {
-        name: Summary(
-            pd.concat(parts[name], ignore_index=True), resolved.experiment.model_dump(), {}
-        )
-        for name, resolved in resolve_experiments(small, config).items()
-    }

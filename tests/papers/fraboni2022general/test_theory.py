@@ -1,4 +1,4 @@
-"""Tables and Corollary 1 of fraboni2022general, from small experiments."""
+"""Tables and Corollary 1 of fraboni2022general, from the published ones."""
 
 from fractions import Fraction
 
@@ -16,15 +16,14 @@ from papers.fraboni2022general.claims import (
 from fedsampling.experiments.papers import load_paper
 from papers.fraboni2022general import claims, figures_theory
 
-from ..shared import PAPERS, changed, judge, simulate
+from ..shared import PAPERS, changed, judge, published
 
 PAPER = load_paper("fraboni2022general", PAPERS)
-OVERRIDES = {"weights": {"draws": 2000}}
 
 
 @pytest.fixture(scope="module")
 def summaries():
-    return simulate(PAPER, OVERRIDES)
+    return {"weights": published(PAPER.key, "weights")}
 
 
 def verdict(claim, summaries):

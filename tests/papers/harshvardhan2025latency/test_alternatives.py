@@ -73,6 +73,3 @@ def test_another_choice_is_judged_by_the_rule(table):
         "Undecided for DelayHetSubmodular and DelayHetSampling",
     ]
     assert table.loc[("c20", "FLANP begins with 10 clients"), "ours"].startswith("1.20 times")
-
-
-# Settings that the paper does not state, varied one at a time.

@@ -184,73 +184,7 @@ def test_a_sampler_that_misses_the_target_has_no_seconds():
     assert cells.tolist() == ["0.0700 ± 0 * (0.714)", "N/A (3.5)", "– (0.635)"]
 
 
-IID = ("random", "divfl", "power_of_choice")
-NO_DELAYS = ("random", "flanp")
 BY_CLIENTS = ("m-5", "m-10", "m-20", "m-30")
-
-
-@pytest.mark.parametrize(
-    ("claim", "experiment", "case", "names", "rounds", "verdict"),
-    [
-        ("c19", "quadratic_iid", "nycmesh", IID, (20, 20, 21), "reproduced"),
-        ("c19", "quadratic_iid", "nycmesh", IID, (20, 5, 21), "partly reproduced"),
-        ("c19", "quadratic_iid", "nycmesh", IID, (20, 99, 21), "reproduced"),
-        ("c19", "quadratic_iid", "nycmesh", IID, (40, 21, 21), "contradicted"),
-        ("c19", "quadratic_iid", "nycmesh", IID, (99, 20, 21), "inconclusive"),
-        ("c20", "quadratic_no_delays", "none", NO_DELAYS, (10, 12), "reproduced"),
-        ("c20", "quadratic_no_delays", "none", NO_DELAYS, (10, 8), "contradicted"),
-        ("c20", "quadratic_no_delays", "none", NO_DELAYS, (10, 99), "reproduced"),
-        ("c20", "quadratic_no_delays", "none", NO_DELAYS, (99, 99), "inconclusive"),
-        ("c23", "quadratic_clients", "nycmesh", BY_CLIENTS, (30, 10, 12, 20), "reproduced"),
-        ("c23", "quadratic_clients", "nycmesh", BY_CLIENTS, (8, 10, 12, 20), "contradicted"),
-        ("c23", "quadratic_clients", "nycmesh", BY_CLIENTS, (99, 12, 12, 20), "reproduced"),
-        ("c23", "quadratic_clients", "nycmesh", BY_CLIENTS, (99, 99, 99, 99), "inconclusive"),
-    ],
-)
-def test_verdicts_follow_the_rounds_to_the_target(claim, experiment, case, names, rounds, verdict):
-    runs = summary(experiment, dict(zip(names, rounds, strict=True)), case)
-    assert judged(claim, **{experiment: runs}).verdict == verdict
-
-
-def by_clients(*rounds, **how):
-    return summary("quadratic_clients", dict(zip(BY_CLIENTS, rounds, strict=True)), **how)
-
-
-def test_c23_is_open_where_an_end_is_not_clearly_slower_and_depends_on_the_bound():
-    usual, reverse = by_clients(30, 10, 12, 20, seeds=(0, 1)), by_clients(9, 10, 12, 20, seeds=(2,))
-    assert judged("c23", quadratic_clients=joined(usual, reverse)).verdict == "inconclusive"
-    main, bounded = by_clients(30, 10, 12, 20), by_clients(8, 10, 12, 20)
-    finding = judged("c23", quadratic_clients=main, quadratic_clients_bounded=bounded)
-    assert finding.verdict == "depends on unstated choices"
-
-
-@pytest.mark.parametrize(
-    ("minnorm", "approx", "verdict"),
-    [
-        (0.1, 75.0, "reproduced"),
-        (0.1, 9.0, "partly reproduced"),
-        (3, 11, "partly reproduced"),
-        (3, 1.0, "contradicted"),
-    ],
-)
-def test_the_overheads(minnorm, approx, verdict):
-    values = {"heterogeneity": 2.0, "minnorm": minnorm, "trust-constr": 5.0, "approx_opt": approx}
-    assert judged("c24", overhead=overheads(values, "quadratic")).verdict == verdict
-
-
-def test_a_claim_rests_on_runs_with_the_delays_that_it_speaks_of():
-    for name, claim in PAPER.claims.items():
-        table = PAPER.artefacts[claim.artefact]
-        for experiment in claim.experiments or table.experiments:
-            fields = PAPER.experiments[experiment]
-            if fields["kind"] != "network":
-                continue
-            cases = fields.get("cases") or {}
-            used = [cases[case] for case in claim.cases or table.cases if case in cases]
-            nets = {case["delays"]["name"] == "nycmesh" for case in used or cases.values()}
-            assert len(nets) == 1, f"{name}: {experiment}"
-            if claim.artefact in ("table1", "table2"):
-                assert nets == {"NYCMesh" in claim.statement}, name
 
 
 RISING = ((5, 4), (6, 4), (9, 7))  # rounds of both proposed samplers at 30°, 45° and 60°
@@ -267,39 +201,95 @@ def sweep(rounds=RISING, seeds=(3, 3, 3)):
     return {"rotation": joined(first, last), "rotated_mnist": joined(middle, unread)}
 
 
-@pytest.mark.parametrize(
-    ("rounds", "seeds", "verdict"),
-    [
-        (RISING, (3, 3, 3), "reproduced"),
-        (((5, 4), (6, 9), (9, 7)), (3, 3, 3), "partly reproduced"),
-        (((5, 4), (4, 3), (3, 2)), (3, 3, 3), "contradicted"),
-        (((5, 4), (6, 4), (99, 7)), (3, 3, 3), "inconclusive"),
-        # Only between its ends, a sweep may have fewer seeds.
-        (((5, 4), (6, 5), (9, 7)), (6, 3, 6), "reproduced"),
-        (((5, 4), (6, 5), (9, 7)), (6, 3, 3), "inconclusive"),
-    ],
-)
-def test_more_rotation_takes_more_time(rounds, seeds, verdict):
-    assert judged("c21", **sweep(rounds, seeds)).verdict == verdict
+def overhead(minnorm, approx):
+    values = {"heterogeneity": 2.0, "minnorm": minnorm, "trust-constr": 5.0, "approx_opt": approx}
+    return {"overhead": overheads(values, "quadratic")}
 
 
-@pytest.mark.parametrize(
-    ("slow", "usual", "fast", "verdict"),
-    [
-        ((9, 9, 9), (6, 6, 6), (5, 5, 5), "reproduced"),
-        ((5, 5, 5), (6, 6, 6), (9, 9, 9), "contradicted"),
-        ((9, 6, 7), (7, 6, 7), (6, 7, 6), "inconclusive"),  # within the noise of the seeds
-    ],
-)
-def test_faster_links_take_less_time(slow, usual, fast, verdict):
+def faster(slow, usual, fast):
+    """Give both proposed samplers the rounds of each seed, at each speed of the links."""
+
     def runs(experiment, case, rounds):
         equal = [dict.fromkeys(PROPOSED, number) for number in rounds]
         seeds = enumerate(equal)
         return joined(*(summary(experiment, row, case, seeds=(seed,)) for seed, row in seeds))
 
     links = joined(runs("links", "speed-1", slow), runs("links", "speed-10", fast))
-    middle = runs("dirichlet_mnist", "synthetic", usual)
-    assert judged("c22", links=links, dirichlet_mnist=middle).verdict == verdict
+    return {"links": links, "dirichlet_mnist": runs("dirichlet_mnist", "synthetic", usual)}
+
+
+def reached(experiment, case, names):
+    """Give samplers their rounds to the target."""
+    return lambda *rounds: made(**{experiment: {case: dict(zip(names, rounds, strict=True))}})
+
+
+IID = reached("quadratic_iid", "nycmesh", ("random", "divfl", "power_of_choice"))
+NO_DELAYS = reached("quadratic_no_delays", "none", ("random", "flanp"))
+CLIENTS = reached("quadratic_clients", "nycmesh", BY_CLIENTS)
+
+
+@pytest.mark.parametrize(
+    ("claim", "runs", "rounds", "verdict"),
+    [
+        ("c19", IID, (20, 20, 21), "reproduced"),
+        ("c19", IID, (20, 5, 21), "partly reproduced"),
+        ("c19", IID, (20, 99, 21), "reproduced"),
+        ("c19", IID, (40, 21, 21), "contradicted"),
+        ("c19", IID, (99, 20, 21), "inconclusive"),
+        ("c20", NO_DELAYS, (10, 12), "reproduced"),
+        ("c20", NO_DELAYS, (10, 8), "contradicted"),
+        ("c20", NO_DELAYS, (10, 99), "reproduced"),
+        ("c20", NO_DELAYS, (99, 99), "inconclusive"),
+        ("c21", sweep, (RISING,), "reproduced"),
+        ("c21", sweep, (((5, 4), (6, 9), (9, 7)),), "partly reproduced"),
+        ("c21", sweep, (((5, 4), (4, 3), (3, 2)),), "contradicted"),
+        ("c21", sweep, (((5, 4), (6, 4), (99, 7)),), "inconclusive"),
+        # Only between its ends, a sweep may have fewer seeds.
+        ("c21", sweep, (((5, 4), (6, 5), (9, 7)), (6, 3, 6)), "reproduced"),
+        ("c21", sweep, (((5, 4), (6, 5), (9, 7)), (6, 3, 3)), "inconclusive"),
+        ("c22", faster, ((9, 9, 9), (6, 6, 6), (5, 5, 5)), "reproduced"),
+        ("c22", faster, ((5, 5, 5), (6, 6, 6), (9, 9, 9)), "contradicted"),
+        # It lies within the noise of the seeds.
+        ("c22", faster, ((9, 6, 7), (7, 6, 7), (6, 7, 6)), "inconclusive"),
+        ("c23", CLIENTS, (30, 10, 12, 20), "reproduced"),
+        ("c23", CLIENTS, (8, 10, 12, 20), "contradicted"),
+        ("c23", CLIENTS, (99, 12, 12, 20), "reproduced"),
+        ("c23", CLIENTS, (99, 99, 99, 99), "inconclusive"),
+        ("c24", overhead, (0.1, 75.0), "reproduced"),
+        ("c24", overhead, (0.1, 9.0), "partly reproduced"),
+        ("c24", overhead, (3, 11), "partly reproduced"),
+        ("c24", overhead, (3, 1.0), "contradicted"),
+    ],
+)
+def test_verdicts_follow_the_runs(claim, runs, rounds, verdict):
+    assert judged(claim, **runs(*rounds)).verdict == verdict
+
+
+def by_clients(*rounds, **how):
+    return summary("quadratic_clients", dict(zip(BY_CLIENTS, rounds, strict=True)), **how)
+
+
+def test_c23_is_open_where_an_end_is_not_clearly_slower_and_depends_on_the_bound():
+    usual, reverse = by_clients(30, 10, 12, 20, seeds=(0, 1)), by_clients(9, 10, 12, 20, seeds=(2,))
+    assert judged("c23", quadratic_clients=joined(usual, reverse)).verdict == "inconclusive"
+    main, bounded = by_clients(30, 10, 12, 20), by_clients(8, 10, 12, 20)
+    finding = judged("c23", quadratic_clients=main, quadratic_clients_bounded=bounded)
+    assert finding.verdict == "depends on unstated choices"
+
+
+def test_a_claim_rests_on_runs_with_the_delays_that_it_speaks_of():
+    for name, claim in PAPER.claims.items():
+        table = PAPER.artefacts[claim.artefact]
+        for experiment in claim.experiments or table.experiments:
+            fields = PAPER.experiments[experiment]
+            if fields["kind"] != "network":
+                continue
+            cases = fields.get("cases") or {}
+            used = [cases[case] for case in claim.cases or table.cases if case in cases]
+            nets = {case["delays"]["name"] == "nycmesh" for case in used or cases.values()}
+            assert len(nets) == 1, f"{name}: {experiment}"
+            if claim.artefact in ("table1", "table2"):
+                assert nets == {"NYCMesh" in claim.statement}, name
 
 
 def test_a_row_is_inconclusive_until_its_open_choices_have_run():
