@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from fedsampling.base.files import read_record, write_record
 from fedsampling.cli import SECTIONS, main
 from fedsampling.experiments.papers import draw_function
 from fedsampling.workflow.project import Project
@@ -98,9 +99,18 @@ def test_the_commands_lead_from_a_job_to_the_report(pipeline, tmp_path):
     )
     assert verdicts.read_bytes() == theirs.read_bytes()
     assert Path(call("report", *where).stdout.strip()).is_file()
-    printed = call("verdicts", *where).stdout
-    assert printed.startswith(f"{PAPER}: ")
-    assert "report/index.html\nNext: snakemake" in printed
+    printed = call("verdicts", *where)
+    assert printed.stdout.startswith(f"{PAPER}: ")
+    assert "report/index.html\nNext: snakemake" in printed.stdout
+    assert printed.stderr == ""
+
+
+def test_verdicts_that_were_drawn_from_other_runs_have_a_warning(pipeline, tmp_path):
+    results = shutil.copytree(pipeline.results, tmp_path / "results")
+    record = results / "made" / f"{PAPER}.json"
+    write_record(record, {**read_record(record), f"claims/{PAPER}": {"of": "older", "files": {}}})
+    warning = call("verdicts", *options(pipeline, results)).stderr
+    assert f"warning: {PAPER}: drawn from other runs or settings" in warning
 
 
 class TestBadInput:

@@ -49,7 +49,9 @@ def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     names = list(pairs)
     first, last = names[0], names[-1]
     (md_few, uniform_few), (md_many, uniform_many) = pairs[first], pairs[last]
-    shrinks = compare(md_few - uniform_few, md_many - uniform_many, difference)
+    # Populations may have different numbers of seeds.
+    few, many = (md_few - uniform_few).align(md_many - uniform_many, join="inner")
+    shrinks = compare(few, many, difference)
     step = f"{first} − {last}"
     finding = replace(
         finding,

@@ -127,6 +127,17 @@ class _Results:
         )
 
 
+def is_outdated(paper: str, project: Project) -> bool:
+    """Whether a paper's results were drawn from other runs, settings or code than the plan's.
+
+    Snakemake notices this itself, unless its folder ``.snakemake`` was deleted or not copied.
+    """
+    results = _Results(project.folder / "made" / f"{paper}.json", project.digests, False)
+    artefacts = (f"artefacts/{paper}/{name}" for name in project.plan.paper(paper).artefacts)
+    names = [f"claims/{paper}", *artefacts]
+    return any(results.record.get(name, {}).get("of") != results.digests[name] for name in names)
+
+
 def render(paper: str, artefact: str, project: Project) -> Path:
     """Draw an artefact into ``artefacts/<paper>/<artefact>/``, figures also as PDF."""
     # All summaries of a paper that is not configured must exist.

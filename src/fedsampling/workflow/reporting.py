@@ -1,12 +1,13 @@
 """The report, the findings document, and the summary of verdicts in the terminal."""
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from textwrap import shorten
 
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import WARNING, InputError
 from fedsampling.base.files import write_text
 from fedsampling.evidence import provenance
 from fedsampling.evidence.summaries import load_summaries
@@ -15,7 +16,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import without
 from fedsampling.report import content, findings
 from fedsampling.report.overview import declared, readme_table, tallies
-from fedsampling.workflow.drawing import draw, judge_claims
+from fedsampling.workflow.drawing import draw, is_outdated, judge_claims
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.status import UNFINISHED, why_unfinished
 
@@ -110,6 +111,9 @@ def print_verdicts(project: Project) -> None:
         path = results / "claims" / f"{key}.json"
         if not path.is_file():
             raise InputError(f"{path}: no verdicts yet; run 'snakemake --cores all {key}' first")
+        if is_outdated(key, project):
+            fix = f"call snakemake again with --forcerun draw_{key}"
+            print(f"{WARNING}{key}: drawn from other runs or settings; {fix}", file=sys.stderr)
         claims = content.claims(path)
         print(f"{key}: {_tally(claims) or f'{len(paper.artefacts)} artefacts, no claims'}")
         if paper.left_out:

@@ -80,6 +80,7 @@ def test_diverged_runs_are_named_and_end_their_mean():
     [
         (("c1", "c2", "c4", "c8"), CLAIMED, {}, "reproduced"),
         (("c1", "c2", "c4", "c8"), REVERSED, {}, "contradicted"),
+        (("c1",), CLAIMED, {"seeds": 20}, "reproduced"),  # only some populations have twenty
         (("c1",), CLAIMED, {"power": 1}, "partly reproduced"),
         (("c1", "c2", "c3", "c4", "c8"), CLAIMED, {"seeds": 2}, "inconclusive"),
         (("c3",), {"equal": {"clustered": 1}}, {}, "contradicted"),
