@@ -6,11 +6,6 @@ from fedsampling.data.datasets import cifar10
 
 
 @pytest.fixture(scope="module")
-def images():
-    return np.random.default_rng(0).integers(256, size=(6, 4, 32, 32, 3), dtype=np.uint8)
-
-
-@pytest.fixture(scope="module")
 def official(mirror, tmp_path_factory):
     dataset = cifar10.Cifar10(partition={"name": "by_digit"})
     return dataset.samples("official", tmp_path_factory.mktemp("cache"), mirror)
@@ -24,20 +19,15 @@ def records(batch, first_label):
     )
 
 
-class TestBinary:
-    @pytest.fixture
-    def folder(self, tmp_path, images):
-        names = [f"data_batch_{k}.bin" for k in range(1, 6)] + ["test_batch.bin"]
-        for k, name in enumerate(names):
-            (tmp_path / name).write_bytes(records(images[k], k))
-        return tmp_path
-
-    def test_images_come_in_order_with_colours_last(self, folder, images):
-        samples = cifar10.read_binary(folder)
-        assert np.array_equal(samples.x, images[:5].reshape(20, 32, 32, 3))
-        assert np.array_equal(samples.x_test, images[5])
-        assert samples.y.tolist() == [k + i for k in range(5) for i in range(4)]
-        assert samples.y_test.tolist() == [5, 6, 7, 8]
+def test_binary_images_come_in_order_with_colours_last(tmp_path):
+    images = np.random.default_rng(0).integers(256, size=(6, 2, 32, 32, 3), dtype=np.uint8)
+    for k, name in enumerate([*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"]):
+        (tmp_path / f"{name}.bin").write_bytes(records(images[k], k))
+    samples = cifar10.read_binary(tmp_path)
+    assert np.array_equal(samples.x, images[:5].reshape(10, 32, 32, 3))
+    assert np.array_equal(samples.x_test, images[5])
+    assert samples.y.tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
+    assert samples.y_test.tolist() == [5, 6]
 
 
 class TestSheets:
