@@ -112,13 +112,6 @@ class Drawn(torch.utils.data.Dataset):
         return torch.tensor(X[index]) + self.noise * torch.rand(4), int(Y[index] == "dog")
 
 
-class Streamed(torch.utils.data.IterableDataset):
-    """Pairs in an order that only their source knows."""
-
-    def __iter__(self):
-        return iter(Drawn()[index] for index in range(60))
-
-
 def test_datasets_and_loaders_of_pytorch_are_read_in_their_order():
     tensors = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(Y == "dog").long())
     expected = fs.federated(X, Y, clients=OWNER, x_test=X, y_test=Y)
@@ -165,6 +158,7 @@ FRAME_OF_ROWS = FRAME.assign(**{"Unnamed: 0": 1})
 BY_LABEL = {"name": "all_by_dirichlet", "alpha": 1.0, "clients": 5}
 ROTATED = {"name": "rotated", "clients": 2, "degrees": 9}
 LOADER = torch.utils.data.DataLoader
+STREAMED = torch.utils.data.ChainDataset([])
 WEIGHTED = torch.utils.data.WeightedRandomSampler(np.arange(1.0, 61), 60)
 
 
@@ -193,7 +187,7 @@ def from_frame(frame=FRAME, **changed):
         (federated(x=Drawn(noise=1), y=None), "x: sample 0 differs each time"),
         (federated(x=LOADER(Drawn(), sampler=WEIGHTED), y=None), "x: the loader's samples differ"),
         (federated(x=Drawn(noise="1"), y=None), "x: sample 0: TypeError: "),
-        (federated(x=LOADER(Streamed()), y=None), "x: an iterable dataset has no order"),
+        (federated(x=LOADER(STREAMED), y=None), "x: an iterable dataset has no order"),
         (federated(test_share=1), "test_share: 1 is out of range; must be less than 1.0"),
         (federated(partition=1), "partition: must be a name, a dict or a record"),
         (federated(clients=[1] * 59), "clients: shape (59,); must be one owner per sample, (60,)"),

@@ -2,9 +2,7 @@
 
 import hashlib
 import random
-import threading
 import time
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -77,16 +75,6 @@ def status(code):
 
 def cut(after, **options):
     return lambda answer: answer.answer(cut=after, **options)
-
-
-@contextmanager
-def running():
-    with Publisher() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
 
 
 def big(*urls, content=CONTENT, **fields):
