@@ -14,7 +14,6 @@ from fedsampling.clients import mesh
 from fedsampling.clients.mesh import (
     EARTH,
     Parameters,
-    assemble,
     great_circle,
     hybrid,
     kun,
@@ -105,21 +104,6 @@ def test_great_circle_on_known_arcs():
     assert great_circle(103.994, 1.350, -73.779, 40.640) == pytest.approx(15_332e3, rel=0.005)
 
 
-def test_assemble_counts_active_links_and_leaves_out_what_lies_elsewhere():
-    nodes = pd.DataFrame(
-        {"id": [5, 9, 7, 1], "lon": [-74.0, -73.9, -73.8, 2.3], "lat": [40.7, 40.7, 40.8, 48.9]}
-    )
-    ends = [(-74.0, 40.7, -73.9, 40.7, "active"), (-73.8, 40.8, -73.9, 40.7, "active")]
-    ends += [(-74.0, 40.7, -73.8, 40.8, "planned")]
-    links = pd.DataFrame(ends, columns=["lon1", "lat1", "lon2", "lat2", "status"])
-    altitudes = pd.DataFrame({"id": [9, 7, 1], "alt_m": [30, -1, 10]})
-    mesh = assemble(nodes, links, altitudes)
-    np.testing.assert_array_equal(mesh.nodes["degree"], [2, 1, 1])
-    np.testing.assert_array_equal(mesh.nodes["lon"], [-73.9, -74.0, -73.8])  # degree, then id
-    np.testing.assert_array_equal(mesh.nodes["height"], [30, np.nan, np.nan])
-    assert len(mesh.links) == 2
-
-
 def test_the_real_network_has_its_known_hubs(mirror, tmp_path):
     mesh = load("official", tmp_path, mirror)
     assert len(mesh.nodes) == 194  # 200, of which six lie outside of New York
@@ -157,21 +141,23 @@ def test_the_maps_own_json_is_read_in_either_form(form, tmp_path):
     (folder / "network-map").mkdir(parents=True)
     places = [[-74 + k / 1000, 40.7, k] for k in range(200)]
     places[7] = places[7][:2]
+    places[199] = [2.3, 48.9, 10]  # not in New York
     nodes = [({"status": "Installed", "id": k}, place) for k, place in enumerate(places)]
     nodes += [({"status": "Potential", "id": 200}, places[0]), ({"id": 201}, places[0])]
     links = [
         ({"status": "active" if k < 124 else "dead"}, [places[0], places[1 + k % 199]])
         for k in range(289)
     ]
-    (folder / "active.json").write_bytes(form(nodes))
+    (folder / "active.json").write_bytes(form(nodes[::-1]))
     (folder / "links.json").write_bytes(form(links))
     (folder / "network-map" / "nodes.json").write_bytes(form(nodes))
     data = load("official", tmp_path / "cache", str(folder.parent))
-    height = np.arange(200.0)
+    height = np.arange(199.0)
     height[[0, 5, 7]] = np.nan  # on the ground, the map's default, none
     np.testing.assert_array_equal(data.nodes["height"], height)
-    np.testing.assert_array_equal(data.nodes[["lon", "lat"]], [place[:2] for place in places])
-    np.testing.assert_array_equal(data.nodes["degree"], [124, *[1] * 124, *[0] * 75])
+    np.testing.assert_array_equal(data.nodes[["lon", "lat"]], [place[:2] for place in places[:-1]])
+    np.testing.assert_array_equal(data.nodes["degree"], [124, *[1] * 124, *[0] * 74])
+    assert len(data.links) == 124
     assert data.inputs.keys() == {"active.json", "links.json", "network-map/nodes.json"}
     assert data.unverified
     (folder / "links.json").write_bytes(form(links[1:]))

@@ -82,22 +82,14 @@ class TestEmbedded:
 
 LONG = "word " * 30
 
+LICENCE = "contents and licence\n" * 6
+
 PLAYS = f"""\
-contents and licence
-THE SONNETS
-
-by William Shakespeare
-
-  Love. {LONG}
-  Hate. {LONG}
-
-1604
-
+{LICENCE}\
 A PLAY; OR, WHAT YOU WILL
 
 
 by William Shakespeare
-
   FIRST LORD. {LONG}
     second line,
       third   line
@@ -106,11 +98,9 @@ not his
     two lines only
   First Lord. fourth
                        Exit
-
 THE COMEDY OF ERRORS
 
 by William Shakespeare
-
 DUKE. {LONG}
 to the end
 <Exeunt>
@@ -122,11 +112,9 @@ One.
 Two.
 
 DUKE. last
-
 A POEM
 
 by William Shakespeare
-
   Solo. {LONG}
     a line
     a line
