@@ -73,16 +73,8 @@ def test_a_tenth_of_each_clients_samples_are_its_tests():
 # The Quadratic of harshvardhan2025latency: its law, and what is refused.
 
 
-loaded = partial(
-    load,
-    "quadratic",
-    clients=6,
-    samples=4_000,
-    tests=3,
-    dimension=4,
-    eigenvalues=(1.0, 10.0),
-    noise=0.001,
-)
+SMALL = {"clients": 6, "samples": 4_000, "tests": 3, "dimension": 4, "noise": 0.001}
+loaded = partial(load, "quadratic", eigenvalues=(1.0, 10.0), **SMALL)
 
 
 def covariances(dataset):

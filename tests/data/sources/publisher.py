@@ -78,19 +78,10 @@ def cut(after, **options):
 
 
 def big(*urls, content=CONTENT, **fields):
-    return Source(
-        **{
-            "dataset": "big",
-            "file": "big.bin",
-            "urls": urls,
-            "size": len(content),
-            "checksum": f"sha256:{hashlib.sha256(content).hexdigest()}",
-            "licence": "none",
-            "citation": "none",
-            "becomes": "a test",
-        }
-        | fields
-    )
+    checksum = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    known = {"dataset": "big", "file": "big.bin", "size": len(content), "checksum": checksum}
+    texts = {"licence": "none", "citation": "none", "becomes": "a test"}
+    return Source(urls=urls, **(known | texts | fields))
 
 
 def put(path, content):
