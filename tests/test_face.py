@@ -21,10 +21,12 @@ ROOT = Path(__file__).parents[1]
 WORK = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 4}
 
 
+PARTITION = {"name": "all_by_dirichlet", "alpha": 0.5, "clients": 20}
+
+
 @pytest.fixture(scope="module")
 def data():
-    partition = fs.partitions.AllByDirichlet(alpha=0.5, clients=20)
-    return fs.load("mnist", partition=partition, data="embedded")
+    return fs.load("mnist", PARTITION, data="embedded")
 
 
 def test_all_public_names_exist_and_are_imported_on_first_use():
@@ -36,9 +38,9 @@ def test_all_public_names_exist_and_are_imported_on_first_use():
 
 
 def test_settings_are_keywords_dicts_or_records(data):
-    as_dict = {"name": "all_by_dirichlet", "alpha": 0.5, "clients": 20}
-    from_dict = fs.load("mnist", as_dict, data="embedded")
-    np.testing.assert_array_equal(from_dict.start, data.start)
+    record = fs.partitions.AllByDirichlet(alpha=0.5, clients=20)
+    from_record = fs.load("mnist", partition=record, data="embedded")
+    np.testing.assert_array_equal(from_record.start, data.start)
     assert fs.load("mnist", "by_digit", data="embedded").n_clients == 100
     first = fs.train(data, fs.scheme("md", m=4), **WORK)
     second = fs.train(data, {"name": "md", "m": 4}, **{**WORK, "model": {"name": "mlp"}})
@@ -46,16 +48,11 @@ def test_settings_are_keywords_dicts_or_records(data):
 
 
 def test_training_is_that_of_the_papers_runs(data):
-    history = fs.train(
-        data, fs.scheme("md", m=4), seeds=2, evaluate_every=2, server_step=0.5, **WORK
-    )
+    history = train(data, seeds=2, evaluate_every=2, server_step=0.5)
     assert list(history.columns) == ["seed", "at", "metric", "value"]
     settings = {
         "kind": "network",
-        "dataset": {
-            "name": "mnist",
-            "partition": {"name": "all_by_dirichlet", "alpha": 0.5, "clients": 20},
-        },
+        "dataset": {"name": "mnist", "partition": PARTITION},
         "inputs": "unit",
         "model": {"name": "mlp"},
         "work": {"steps": 2, "batch": 5, "step": 0.1},

@@ -14,13 +14,11 @@ from fedsampling.clients import mesh
 from fedsampling.clients.mesh import (
     EARTH,
     Parameters,
-    assemble,
     great_circle,
     hybrid,
     kun,
     load,
     map_links,
-    map_nodes,
     okumura_hata,
     p1411_line_of_sight,
     p1411_over_rooftops,
@@ -106,21 +104,6 @@ def test_great_circle_on_known_arcs():
     assert great_circle(103.994, 1.350, -73.779, 40.640) == pytest.approx(15_332e3, rel=0.005)
 
 
-def test_assemble_counts_active_links_and_leaves_out_what_lies_elsewhere():
-    nodes = pd.DataFrame(
-        {"id": [5, 9, 7, 1], "lon": [-74.0, -73.9, -73.8, 2.3], "lat": [40.7, 40.7, 40.8, 48.9]}
-    )
-    ends = [(-74.0, 40.7, -73.9, 40.7, "active"), (-73.8, 40.8, -73.9, 40.7, "active")]
-    ends += [(-74.0, 40.7, -73.8, 40.8, "planned")]
-    links = pd.DataFrame(ends, columns=["lon1", "lat1", "lon2", "lat2", "status"])
-    altitudes = pd.DataFrame({"id": [9, 7, 1], "alt_m": [30, -1, 10]})
-    mesh = assemble(nodes, links, altitudes)
-    np.testing.assert_array_equal(mesh.nodes["degree"], [2, 1, 1])
-    np.testing.assert_array_equal(mesh.nodes["lon"], [-73.9, -74.0, -73.8])  # degree, then id
-    np.testing.assert_array_equal(mesh.nodes["height"], [30, np.nan, np.nan])
-    assert len(mesh.links) == 2
-
-
 def test_the_real_network_has_its_known_hubs(mirror, tmp_path):
     mesh = load("official", tmp_path, mirror)
     assert len(mesh.nodes) == 194  # 200, of which six lie outside of New York
@@ -128,40 +111,6 @@ def test_the_real_network_has_its_known_hubs(mirror, tmp_path):
     np.testing.assert_array_equal(mesh.nodes["degree"][:3], [52, 33, 16])
     np.testing.assert_array_equal(mesh.nodes[["lon", "lat"]].iloc[0], [-74.001122, 40.711137])
     assert mesh.inputs.keys() == {"nodes.csv", "links.csv", "network-map/nodes_installed.csv"}
-
-
-def test_the_maps_own_json_gives_the_same_network(mirror, tmp_path):
-    folder = tmp_path / "mirror" / "nycmesh"
-    (folder / "network-map").mkdir(parents=True)
-    nodes, links, installed = (
-        pd.read_csv(Path(mirror, "nycmesh", f"{name}.csv")).itertuples()
-        for name in ("nodes", "links", "network-map/nodes_installed")
-    )
-
-    def node(row, *height):
-        return {"status": "Installed", "id": int(row.id)}, [row.lon, row.lat, *height]
-
-    points = [node(row) for row in nodes]
-    lines = [
-        ({"status": row.status}, [[row.lon1, row.lat1], [row.lon2, row.lat2]]) for row in links
-    ]
-    places = [node(row, row.alt_m if row.alt_m > 0 else 5) for row in installed]
-    (folder / "active.json").write_bytes(geojson("Point", points))
-    (folder / "links.json").write_bytes(geojson("LineString", lines))
-    (folder / "network-map" / "nodes.json").write_bytes(plain(places))
-    data = load("official", tmp_path / "cache", str(folder.parent))
-    expected = load("official", tmp_path / "other", mirror)
-    measured = expected.nodes["height"] != 5  # which the plain lists write for the unknown, too
-    assert (~measured).sum() == 1
-    pd.testing.assert_frame_equal(
-        data.nodes, expected.nodes.assign(height=expected.nodes["height"].where(measured))
-    )
-    pd.testing.assert_frame_equal(data.links, expected.links)
-    assert data.inputs.keys() == {"active.json", "links.json", "network-map/nodes.json"}
-    assert data.unverified
-    (folder / "links.json").write_bytes(geojson("LineString", lines[1:]))
-    with pytest.raises(InputError, match="do not have 289 links as published"):
-        load("official", tmp_path / "third", str(folder.parent))
 
 
 def test_the_stand_in_is_of_the_same_build_and_always_the_same():
@@ -173,49 +122,49 @@ def test_the_stand_in_is_of_the_same_build_and_always_the_same():
     assert network.nodes["degree"][0] > 5 * network.nodes["degree"][4]
 
 
-LINES = {"active": [[-73.99, 40.71], [-74.0, 40.7]], "dead": [[-73.9, 40.6], [-73.8, 40.5]]}
-
-
-def geojson(kind, entries):
+def geojson(entries):
     features = [
-        {
-            "type": "Feature",
-            "properties": properties,
-            "geometry": {"type": kind, "coordinates": coordinates},
-        }
+        {"properties": properties, "geometry": {"coordinates": coordinates}}
         for properties, coordinates in entries
     ]
-    return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+    return json.dumps({"features": features}).encode()
 
 
 def plain(entries):
-    return json.dumps(
-        [{**properties, "coordinates": place} for properties, place in entries]
-    ).encode()
+    rows = [{**properties, "coordinates": coordinates} for properties, coordinates in entries]
+    return json.dumps(rows).encode()
 
 
-def test_installed_nodes_of_either_form_are_the_same():
-    installed = {"status": "Installed"}
-    entries = [
-        (installed | {"id": 2}, [-73.99, 40.71, 31]),
-        (installed | {"id": 3}, [-73.98, 40.72, 5]),  # the map's default altitude
-        (installed | {"id": 4}, [-73.97, 40.73]),
-        ({"status": "Potential", "id": 5}, [-73.96, 40.74, 7]),
-        ({"id": 46}, [-74, 40.7, 5]),
+@pytest.mark.parametrize("form", [geojson, plain])
+def test_the_maps_own_json_is_read_in_either_form(form, tmp_path):
+    folder = tmp_path / "mirror" / "nycmesh"
+    (folder / "network-map").mkdir(parents=True)
+    places = [[-74 + k / 1000, 40.7, k] for k in range(200)]
+    places[7] = places[7][:2]
+    places[199] = [2.3, 48.9, 10]  # not in New York
+    nodes = [({"status": "Installed", "id": k}, place) for k, place in enumerate(places)]
+    nodes += [({"status": "Potential", "id": 200}, places[0]), ({"id": 201}, places[0])]
+    links = [
+        ({"status": "active" if k < 124 else "dead"}, [places[0], places[1 + k % 199]])
+        for k in range(289)
     ]
-    expected = [[2, -73.99, 40.71, 31], [3, -73.98, 40.72, np.nan], [4, -73.97, 40.73, np.nan]]
-    for content in (geojson("Point", entries), plain(entries)):
-        nodes = map_nodes(content)[["id", "lon", "lat", "alt_m"]]
-        np.testing.assert_array_equal(nodes, expected)
-
-
-def test_links_of_either_form_are_the_same():
-    entries = [({"status": status}, ends) for status, ends in LINES.items()]
-    for content in (geojson("LineString", entries), plain(entries)):
-        result = map_links(content)
-        assert result["status"].tolist() == ["active", "dead"]
-        ends = result[["lon1", "lat1", "lon2", "lat2"]].to_numpy()
-        np.testing.assert_array_equal(ends.reshape(2, 2, 2), list(LINES.values()))
+    (folder / "active.json").write_bytes(form(nodes[::-1]))
+    (folder / "links.json").write_bytes(form(links))
+    (folder / "network-map" / "nodes.json").write_bytes(form(nodes))
+    data = load("official", tmp_path / "cache", str(folder.parent))
+    height = np.arange(199.0)
+    height[[0, 5, 7]] = np.nan  # on the ground, the map's default, none
+    np.testing.assert_array_equal(data.nodes["height"], height)
+    np.testing.assert_array_equal(data.nodes[["lon", "lat"]], [place[:2] for place in places[:-1]])
+    np.testing.assert_array_equal(data.nodes["degree"], [124, *[1] * 124, *[0] * 74])
+    assert len(data.links) == 124
+    assert data.inputs.keys() == {"active.json", "links.json", "network-map/nodes.json"}
+    assert data.unverified
+    (folder / "links.json").write_bytes(form(links[1:]))
+    with pytest.raises(InputError) as error:
+        load("official", tmp_path / "other", str(folder.parent))
+    faults = [line.partition(" have ")[2].partition(" as ")[0] for line in error.value.lines]
+    assert faults == ["289 links", "124 active links"]
 
 
 @pytest.mark.parametrize("content", [b"<html>", b"[1, 2]", b'[{"id": 1, "status": "active"}]'])

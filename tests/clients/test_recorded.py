@@ -41,29 +41,11 @@ def test_seconds_by_client_and_round_are_the_clock(kind, tmp_path):
     assert trained("seconds", delays=delays[kind]) == [5, 11, 17, 23, 29]
 
 
-class Quick(fs.Sampler, name="quick_for_test"):
-    """The client with the smallest expected delay."""
-
-    needs = frozenset({"delays"})
-    unbiased = False
-
-    def select(self, view, rng):
-        return [int(np.argmin(view.delays))]
-
-
-Quick.named = ""
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch):
-    """Register the sampler during the tests of this file only."""
-    monkeypatch.setattr(Quick, "named", "quick_for_test")
-
-
 def test_rows_go_to_the_clients_of_their_names_and_samplers_see_the_means():
-    assert trained("seconds", Quick(), delays=CONSTANT) == [1] * 5
-    assert trained("seconds", Quick(), delays=SECONDS) == [0, 6, 12, 18, 24]
-    assert trained("seconds", Quick(), delays=SECONDS[0, ::-1]) == [0] * 5
+    fastest = fs.scheme("flanp", first=1, stop="rounds")
+    assert trained("seconds", fastest, delays=CONSTANT) == [1] * 5
+    assert trained("seconds", fastest, delays=SECONDS) == [0, 6, 12, 18, 24]
+    assert trained("seconds", fastest, delays=SECONDS[0, ::-1]) == [0] * 5
 
 
 def test_a_trace_gives_the_available_clients(tmp_path):

@@ -1,40 +1,36 @@
 import numpy as np
 import pytest
 
-from fedsampling.base.errors import InputError
-from fedsampling.data.federated import FederatedDataset, Samples, check_contents, gather
+from fedsampling.data.federated import FederatedDataset, Samples, gather
 
 
 def parts(**changed):
     """Two clients with one and three samples of two features, one test sample."""
-    arrays = {"x": np.ones((4, 2)), "y": np.ones(4), "start": np.array([0, 1, 4])}
+    train = {"x": np.ones((4, 2)), "y": np.ones(4), "start": np.array([0, 1, 4])}
     tests = {"x_test": np.ones((1, 2)), "y_test": np.ones(1)}
-    return {"name": "small", **arrays, "p": np.array([0.5, 0.5]), **tests, **changed}
+    return {"name": "small", "p": np.array([0.5, 0.5])} | train | tests | changed
 
 
 def images(**changed):
     """The same clients with images of labels 0 to 2, and a test sample for the second only."""
     train = {"x": np.zeros((4, 3, 5), np.uint8), "y": np.array([2, 0, 0, 1])}
     tests = {"x_test": np.zeros((1, 3, 5), np.uint8), "y_test": np.array([1])}
-    return parts(**{**train, **tests, "start_test": np.array([0, 0, 1]), "classes": 3, **changed})
+    labels = {"start_test": np.array([0, 0, 1]), "classes": 3}
+    return parts(**(train | tests | labels | changed))
 
 
 def test_sizes_and_labels_are_counted_per_client():
     dataset = FederatedDataset(**images())
     assert dataset.n_samples.tolist() == [1, 3]
     assert dataset.label_counts().tolist() == [[0, 0, 1], [2, 1, 0]]
-    empty = FederatedDataset(**parts(x_test=np.empty((0, 2)), y_test=np.empty(0)))
-    assert len(empty.y_test) == 0
+    FederatedDataset(**parts(x_test=np.empty((0, 2)), y_test=np.empty(0)))  # without tests
 
 
 def test_sequences_have_a_label_per_step():
-    sequences = images(
-        x=np.zeros((4, 2), np.int8),
-        y=np.array([[0, 1], [2, 2], [0, 0], [1, 1]]),
-        x_test=np.zeros((1, 2), np.int8),
-        y_test=np.array([[0, 0]]),
-    )
-    assert FederatedDataset(**sequences).label_counts().tolist() == [[1, 1, 0], [2, 2, 2]]
+    steps = np.array([[0, 1], [2, 2], [0, 0], [1, 1]])
+    tests = np.zeros((1, 2), np.int64)
+    sequences = FederatedDataset(**images(x=steps, y=steps, x_test=tests, y_test=tests))
+    assert sequences.label_counts().tolist() == [[1, 1, 0], [2, 2, 2]]
 
 
 def test_description_of_labelled_clients_is_the_one_computed_by_hand():
@@ -76,41 +72,20 @@ def test_inconsistent_arrays_are_rejected(make, changed, reason):
         FederatedDataset(**make(**changed))
 
 
-SAMPLES = Samples(
-    name="small",
-    x=np.arange(10, 14, dtype=np.uint8)[:, None],
-    y=np.array([0, 1, 2, 0]),
-    x_test=np.array([[7], [8]], np.uint8),
-    y_test=np.array([2, 1]),
-    classes=3,
-    unverified=True,
-    inputs={"file": "hash"},
-)
-TRAIN = (np.array([3, 0, 2, 3]), np.array([0, 1, 4]))
-
-
-def test_all_contents_that_are_not_as_published_are_named():
-    check_contents("small", {"4 samples": True})
-    with pytest.raises(InputError) as caught:
-        check_contents("small", {"4 samples": True, "3 labels": False, "2 clients": False})
-    wrong = [line.partition(" have ")[2].partition(" as ")[0] for line in caught.value.lines]
-    assert wrong == ["3 labels", "2 clients"]
-
-
-def test_rows_follow_their_clients_and_provenance_is_kept():
-    test = (np.array([1, 0]), np.array([0, 0, 2]))
-    data = gather(SAMPLES, TRAIN, test, "samples")
-    assert data.x.ravel().tolist() == [13, 10, 12, 13]
-    assert data.y.tolist() == [0, 0, 2, 0]
-    assert data.x_test.ravel().tolist() == [8, 7]
-    assert data.start_test.tolist() == [0, 0, 2]
-    assert data.p.tolist() == [0.25, 0.75]
-    assert data.unverified
-    assert data.inputs == SAMPLES.inputs
-
-
-def test_without_test_shares_the_test_set_is_common():
-    data = gather(SAMPLES, TRAIN, None, "equal")
-    assert data.start_test is None
-    assert data.y_test.tolist() == [2, 1]
-    assert data.p.tolist() == [0.5, 0.5]
+def test_rows_follow_their_clients_and_without_test_shares_the_tests_are_common():
+    x, x_test = np.array([[10], [11], [12], [13]]), np.array([[7], [8]])
+    y, y_test = np.array([0, 1, 2, 0]), np.array([2, 1])
+    inputs = {"file": "hash"}
+    samples = Samples("small", x, y, x_test, y_test, 3, unverified=True, inputs=inputs)
+    train = np.array([3, 0, 2, 3]), np.array([0, 1, 4])
+    own = gather(samples, train, (np.array([1, 0]), np.array([0, 0, 2])), "samples")
+    assert own.x.ravel().tolist() == [13, 10, 12, 13]
+    assert own.y.tolist() == [0, 0, 2, 0]
+    assert own.x_test.ravel().tolist() == [8, 7]
+    assert own.start_test.tolist() == [0, 0, 2]
+    assert own.p.tolist() == [0.25, 0.75]
+    assert (own.unverified, own.inputs) == (True, inputs)
+    common = gather(samples, train, None, "equal")
+    assert common.start_test is None
+    assert common.y_test.tolist() == [2, 1]
+    assert common.p.tolist() == [0.5, 0.5]

@@ -279,20 +279,21 @@ def test_targets_keep_their_numbers_or_are_refused(name):
 
 
 TOKENS = np.abs(BYTES)
-WRONG_TOKENS = {
-    "negative": (TOKENS - 300, TOKENS),
-    "fractions": (TOKENS / 2, TOKENS),
-    "beyond int64": (TOKENS.astype(np.uint64) + 2**63, TOKENS),
-    "text": (TOKENS, TOKENS.astype(str)),
-    "negative targets": (TOKENS, TOKENS - 300),
-    "other length": (TOKENS, TOKENS[:, :4]),
-    "images": (TOKENS.reshape(N, 2, 3), TOKENS[:, 0]),
-}
 
 
-@pytest.mark.parametrize("name", WRONG_TOKENS)
-def test_wrong_tokens_are_refused(name):
-    x, y = WRONG_TOKENS[name]
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (TOKENS - 300, TOKENS),
+        (TOKENS / 2, TOKENS),
+        (TOKENS.astype(np.uint64) + 2**63, TOKENS),
+        (TOKENS, TOKENS.astype(str)),
+        (TOKENS, TOKENS - 300),
+        (TOKENS, TOKENS[:, :4]),
+        (TOKENS.reshape(N, 2, 3), TOKENS[:, 0]),
+    ],
+)
+def test_wrong_tokens_are_refused(x, y):
     assert refused_or_data(lambda: fs.federated(x, y, clients=OWNERS, tokens=True)) is None
 
 
@@ -346,45 +347,7 @@ def twice(text):
     return "\n".join([header, *lines, *lines, ""]).encode()
 
 
-def test_damaged_files_are_refused(tmp_path):
-    whole = as_npz(tmp_path / "whole.npz")
-    FRAME.rename(columns={"c": "client"}).to_parquet(tmp_path / "whole.parquet")
-    parquet = (tmp_path / "whole.parquet").read_bytes()
-    flipped = bytearray(whole)
-    flipped[len(whole) // 3] ^= 255
-    np.save(tmp_path / "array.npy", X)
-    files = {  # the first is valid
-        ".npz": [
-            whole,
-            *(whole[: len(whole) * part // 7] for part in range(7)),
-            *(bytes(flipped), CSV.encode(), parquet, (tmp_path / "array.npy").read_bytes()),
-            *(as_npz(tmp_path / "n.npz", **changes) for changes in WRONG_ARRAYS),
-        ],
-        ".parquet": [
-            parquet,
-            *(parquet[: len(parquet) * part // 7] for part in range(7)),
-            *(whole, b"PAR1"),
-        ],
-        ".csv": [
-            twice(CSV),
-            *(b"", b"\n", whole, parquet, CSV[:13].encode()),
-            *map(twice, WRONG_TEXTS),
-        ],
-    }
-    for suffix, contents in files.items():
-        for position, content in enumerate(contents):
-            path = tmp_path / f"{position}{suffix}"
-            path.write_bytes(content)
-            data = refused_or_data(lambda: fs.load("files", path=str(path), test_share=0.5))  # noqa: B023
-            assert (data is None) == (position > 0), (suffix, position)
-
-
-WRONG_ARRAYS = [
-    {"x": None},
-    {"labels": np.ones(N)},
-    {"x_test": X},
-    {"y": np.array(LABELS, object)},
-]
+WRONG_ARRAYS = [{"x": None}, {"labels": np.ones(N)}, {"x_test": X}, {"y": np.array(LABELS, object)}]
 WRONG_TEXTS = [
     "p,p,y,client\n1,2,a,u\n3,4,b,v\n",
     "p,y,client\n1,2,a,u\n3,4,b,v\n",
@@ -393,6 +356,33 @@ WRONG_TEXTS = [
     "p,q,y,client\n1,2,1.5,u\n3,4,NA,v\n",
     "y,client\na,u\nb,v\n",
 ]
+
+
+def cut(content):
+    return [content[: len(content) * part // 7] for part in range(7)]
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet", ".csv"])
+def test_damaged_files_are_refused(suffix, tmp_path):
+    whole = as_npz(tmp_path / "whole.npz")
+    FRAME.rename(columns={"c": "client"}).to_parquet(tmp_path / "whole.parquet")
+    parquet = (tmp_path / "whole.parquet").read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 3] ^= 255
+    np.save(tmp_path / "array.npy", X)
+    array = (tmp_path / "array.npy").read_bytes()
+    arrays = [as_npz(tmp_path / "n.npz", **changes) for changes in WRONG_ARRAYS]
+    texts = map(twice, WRONG_TEXTS)
+    contents = {  # the first is valid
+        ".npz": [whole, *cut(whole), bytes(flipped), CSV.encode(), parquet, array, *arrays],
+        ".parquet": [parquet, *cut(parquet), whole, b"PAR1"],
+        ".csv": [twice(CSV), b"", b"\n", whole, parquet, CSV[:13].encode(), *texts],
+    }
+    for position, content in enumerate(contents[suffix]):
+        path = tmp_path / f"{position}{suffix}"
+        path.write_bytes(content)
+        data = refused_or_data(lambda: fs.load("files", path=str(path), test_share=0.5))  # noqa: B023
+        assert (data is None) == (position > 0), position
 
 
 def test_texts_of_a_csv_are_numbers_only_if_none_is_lost(tmp_path):

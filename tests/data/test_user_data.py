@@ -37,10 +37,8 @@ def test_a_partition_assigns_samples_and_tests_are_held_out():
     whole = fs.federated(X, Y, partition=partition).n_samples
     np.testing.assert_array_equal(np.diff(data.start_test), whole // 5)
     np.testing.assert_array_equal(data.n_samples, whole - whole // 5)
-    by_label = fs.federated(
-        X, Y, partition=fs.partitions.ByDigit(clients_per_label=2), test_share=0.2
-    )
-    assert by_label.n_clients == 4
+    by_digit = fs.partitions.ByDigit(clients_per_label=2)
+    assert fs.federated(X, Y, partition=by_digit, test_share=0.2).n_clients == 4
     by_owner = fs.federated(X, Y, clients=OWNER, test_share=0.2, seed=np.int64(3))
     assert by_owner.n_samples.tolist() == [8, 16, 24]
     assert np.diff(by_owner.start_test).tolist() == [2, 4, 6]
@@ -68,28 +66,19 @@ def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
     marked.to_csv(tmp_path / "data.csv", index=False)
     marked.to_parquet(tmp_path / "data.parquet")
     INFO.to_csv(tmp_path / "info.csv", index=False)
-    np.savez(
-        tmp_path / "data.npz",
-        **train,
-        client=owners["clients"],
-        **{f"{name}_test": part for name, part in test.items()},
-        client_test=owners["clients_test"],
-    )
+    arrays = train | {f"{name}_test": part for name, part in test.items()}
+    clients = {"client": owners["clients"], "client_test": owners["clients_test"]}
+    np.savez(tmp_path / "data.npz", **arrays, **clients)
     splits = {"train": FRAME[~IS_TEST], "test": FRAME[IS_TEST]}
     columns = {"target": "y", "client": "client", "client_info": INFO}
+    other_name = {"client": "owner"}
+    renamed = columns | {"client": "owner", "client_info": INFO.rename(columns=other_name)}
     files = {"client_info": str(tmp_path / "info.csv")}
     for data in (
         fs.from_clients({name: own(name) for name in "cab"}, client_info=INFO),
         fs.from_frame(splits, **columns),
-        fs.from_frame(marked, test="split", **columns),
         fs.from_frame(marked.assign(split=IS_TEST), test="split", **columns),
-        fs.from_frame(
-            marked.rename(columns={"client": "owner"}),
-            target="y",
-            client="owner",
-            test="split",
-            client_info=INFO.rename(columns={"client": "owner"}),
-        ),
+        fs.from_frame(marked.rename(columns=other_name), test="split", **renamed),
         fs.load("files", path=str(tmp_path / "data.csv"), test="split", **files),
         fs.load("files", path=str(tmp_path / "data.parquet"), test="split", **files),
         fs.load("files", path=str(tmp_path / "data.npz"), **files),
@@ -97,10 +86,8 @@ def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
         for name in ("x", "y", "start", "x_test", "y_test", "start_test"):
             np.testing.assert_array_equal(getattr(data, name), getattr(expected, name))
         assert data.names == ("a", "b", "c")
-        assert {name: values.tolist() for name, values in data.info.items()} == {
-            "energy": [1, 2, 3],
-            "site": ["x", "y", "z"],
-        }
+        info = {name: values.tolist() for name, values in data.info.items()}
+        assert info == {"energy": [1, 2, 3], "site": ["x", "y", "z"]}
         assert not data.info["energy"].flags.writeable
 
 
@@ -123,13 +110,6 @@ class Drawn(torch.utils.data.Dataset):
 
     def __getitem__(self, index):
         return torch.tensor(X[index]) + self.noise * torch.rand(4), int(Y[index] == "dog")
-
-
-class Streamed(torch.utils.data.IterableDataset):
-    """Pairs in an order that only their source knows."""
-
-    def __iter__(self):
-        return iter(Drawn()[index] for index in range(60))
 
 
 def test_datasets_and_loaders_of_pytorch_are_read_in_their_order():
@@ -178,6 +158,7 @@ FRAME_OF_ROWS = FRAME.assign(**{"Unnamed: 0": 1})
 BY_LABEL = {"name": "all_by_dirichlet", "alpha": 1.0, "clients": 5}
 ROTATED = {"name": "rotated", "clients": 2, "degrees": 9}
 LOADER = torch.utils.data.DataLoader
+STREAMED = torch.utils.data.ChainDataset([])
 WEIGHTED = torch.utils.data.WeightedRandomSampler(np.arange(1.0, 61), 60)
 
 
@@ -206,7 +187,7 @@ def from_frame(frame=FRAME, **changed):
         (federated(x=Drawn(noise=1), y=None), "x: sample 0 differs each time"),
         (federated(x=LOADER(Drawn(), sampler=WEIGHTED), y=None), "x: the loader's samples differ"),
         (federated(x=Drawn(noise="1"), y=None), "x: sample 0: TypeError: "),
-        (federated(x=LOADER(Streamed()), y=None), "x: an iterable dataset has no order"),
+        (federated(x=LOADER(STREAMED), y=None), "x: an iterable dataset has no order"),
         (federated(test_share=1), "test_share: 1 is out of range; must be less than 1.0"),
         (federated(partition=1), "partition: must be a name, a dict or a record"),
         (federated(clients=[1] * 59), "clients: shape (59,); must be one owner per sample, (60,)"),
@@ -216,10 +197,7 @@ def from_frame(frame=FRAME, **changed):
         (federated(client_info=INFO.replace("b", "d")), "client_info: no training sample of"),
         (federated(x_test=X, y_test=Y, clients_test=[1] * 60), "clients_test: contains integers"),
         (lambda: fs.from_clients([(X, Y), (X[:, :2], Y)]), "client 1: samples of shape (2,)"),
-        (
-            lambda: fs.from_clients({(0, 1): (X, Y)}),
-            "samples: name (0, 1) is invalid",
-        ),
+        (lambda: fs.from_clients({(0, 1): (X, Y)}), "samples: name (0, 1) is invalid"),
         (lambda: fs.from_clients([(X, Y)], test=1), "test: unknown in from_clients; did you mean"),
         (from_frame(target="z"), "target: no column 'z'; known: client, p, q"),
         (from_frame(FRAME_OF_ROWS), "frame: column 'Unnamed: 0' has row numbers"),

@@ -5,10 +5,8 @@ import pytest
 
 from fedsampling.clients.availability import Bernoulli, Markov
 
-EVERY = [Bernoulli(), Markov()]
 
-
-@pytest.mark.parametrize("model", EVERY, ids=lambda model: model.named)
+@pytest.mark.parametrize("model", [Bernoulli(), Markov()], ids=lambda model: model.named)
 def test_a_trace_is_keyed_by_client_and_round(model):
     trace = model.trace(3, 20, 30)
     np.testing.assert_array_equal(trace[:7], model.trace(3, 7, 30))

@@ -5,14 +5,6 @@ from pathlib import Path
 from fedsampling.base.records import check
 from fedsampling.data.datasets.dataset import Dataset
 
-# Files of MNIST and of all datasets in its format.
-IDX_FILES = (
-    "train-images-idx3-ubyte.gz",
-    "train-labels-idx1-ubyte.gz",
-    "t10k-images-idx3-ubyte.gz",
-    "t10k-labels-idx1-ubyte.gz",
-)
-
 
 def load(name, source="embedded", seed=0, cache=Path("unused"), mirror=None, **settings):
     record = check(Dataset.member(name), {"name": name, **settings}, "")

@@ -49,11 +49,10 @@ def test_few_images_can_be_left_out_and_first_ones_repeated():
 
 def test_nists_archives_are_converted_once(tmp_path, monkeypatch):
     dataset._samples.cache_clear()
-    folder = tmp_path / "mirror" / "nist_sd19"
-    by_class(folder)
-    by_write(folder)
+    for archive in (by_class, by_write):
+        archive(tmp_path / "mirror" / "nist_sd19")
     unchecked(monkeypatch, "nist_sd19/by_class.zip", "nist_sd19/by_write.zip")
-    folders = {"cache": tmp_path / "cache", "mirror": str(folder.parent)}
+    folders = {"cache": tmp_path / "cache", "mirror": str(tmp_path / "mirror")}
     data = loaded("official", train=0.5, **folders)
     # f0000_14 and f2100_06 have two images each; f0001_41 has one and so no test.
     assert data.n_samples.tolist() == [1, 1]
@@ -78,16 +77,18 @@ IMAGES = {
 }
 
 
-def png(shade, size=128, mode="RGB"):
+def png(shades):
+    picture = np.broadcast_to(shades, (128, 128)).astype(np.uint8)
     buffer = io.BytesIO()
-    Image.new("L", (size, size), shade).convert(mode).save(buffer, "PNG")
+    Image.fromarray(picture).convert("RGB").save(buffer, "PNG")
     return buffer.getvalue()
 
 
-def by_class(folder, additional=None):
+def by_class(folder):
     members = {f"by_class/{place}.png": png(shade) for shade, (place, _) in IMAGES.items()}
     members["by_class/37/hsf_0.mit"] = b"d0000_14_00000 hsf_0_00000"
-    return pack(folder / "by_class.zip", members | (additional or {}))
+    members["by_class/31/train_31/train_31_00000.png"] = png(10)  # repeats an image: no label
+    return pack(folder / "by_class.zip", members)
 
 
 def by_write(folder, additional=None):
@@ -95,52 +96,34 @@ def by_write(folder, additional=None):
     return pack(folder / "by_write.zip", members | (additional or {}))
 
 
-@pytest.fixture
-def converted(tmp_path):
+def test_images_are_matched_by_content_and_grouped_by_writer(tmp_path):
     target = tmp_path / "femnist.npz"
     femnist.convert(by_class(tmp_path), by_write(tmp_path), target)
-    return target
+    samples = femnist.read(target)
+    assert samples.x[:, 0, 0].tolist() == [10, 20, 30, 40, 50]
+    assert samples.y.tolist() == [7, 20, 61, 0, 0]  # LEAF's numbers
+    assert "".join(femnist.CLASSES[label] for label in samples.y) == "7Kz00"
+    assert samples.writer.tolist() == [0, 0, 1, 2, 2]
+    repeated = femnist.first_repeated(samples)  # of every writer but the first, as LEAF does
+    assert repeated.x[:, 0, 0].tolist() == [10, 20, 30, 30, 40, 40, 50]
+    assert samples.classes == 62
+    with np.load(target) as arrays:
+        assert arrays["writers"].tolist() == ["f0000_14", "f0001_41", "f2100_06"]
 
 
-class TestConvert:
-    def test_images_are_matched_by_content_and_grouped_by_writer(self, converted):
-        samples = femnist.read(converted)
-        assert samples.x[:, 0, 0].tolist() == [10, 20, 30, 40, 50]
-        assert samples.y.tolist() == [7, 20, 61, 0, 0]  # LEAF's numbers
-        assert "".join(femnist.CLASSES[label] for label in samples.y) == "7Kz00"
-        assert samples.writer.tolist() == [0, 0, 1, 2, 2]
-        repeated = femnist.first_repeated(samples)  # of every writer but the first, as LEAF does
-        assert repeated.x[:, 0, 0].tolist() == [10, 20, 30, 30, 40, 40, 50]
-        assert samples.classes == 62
-        with np.load(converted) as arrays:
-            assert arrays["writers"].tolist() == ["f0000_14", "f0001_41", "f2100_06"]
-            assert arrays["start"].tolist() == [0, 2, 3, 5]
-
-    def test_training_folders_of_nist_do_not_relabel(self, tmp_path):
-        wrong = {"by_class/31/train_31/train_31_00000.png": png(10)}
-        target = tmp_path / "femnist.npz"
-        femnist.convert(by_class(tmp_path, wrong), by_write(tmp_path), target)
-        assert femnist.read(target).y[0] == 7
-
-    def test_an_image_in_only_one_archive_is_rejected(self, tmp_path):
-        writers = by_write(tmp_path, {f"by_write/{IMAGES[50][1][:-1]}2.png": png(60)})
-        target = tmp_path / "femnist.npz"
-        with pytest.raises(InputError, match=r"is not in by_class\.zip"):
-            femnist.convert(by_class(tmp_path), writers, target)
-        assert not target.exists()
+def test_an_image_in_only_one_archive_is_rejected(tmp_path):
+    writers = by_write(tmp_path, {f"by_write/{IMAGES[50][1][:-1]}2.png": png(60)})
+    with pytest.raises(InputError, match=r"is not in by_class\.zip"):
+        femnist.convert(by_class(tmp_path), writers, tmp_path / "femnist.npz")
+    assert not (tmp_path / "femnist.npz").exists()
 
 
-class TestShrink:
-    def test_weights_are_those_of_the_lanczos_window(self):
-        # One white column of 128: its weight in each of the 28 columns is the window's value.
-        column, scale = 50, 128 / 28
-        picture = np.zeros((128, 128), np.uint8)
-        picture[:, column] = 255
-        buffer = io.BytesIO()
-        Image.fromarray(picture).save(buffer, "PNG")
-        result = femnist.shrink(buffer.getvalue())[14].astype(float)
-        centre = (np.arange(28) + 0.5) * scale
-        distance = (np.arange(128)[:, None] + 0.5 - centre) / scale
-        window = np.where(abs(distance) < 3, np.sinc(distance) * np.sinc(distance / 3), 0)
-        expected = np.clip(255 * window[column] / window.sum(0), 0, 255)
-        assert result == pytest.approx(expected, abs=1)
+def test_shrunk_images_have_the_weights_of_the_lanczos_window():
+    # One white column of 128: its weight in each of the 28 columns is the window's value.
+    column, scale = 50, 128 / 28
+    result = femnist.shrink(png(255 * (np.arange(128) == column)))[14].astype(float)
+    centre = (np.arange(28) + 0.5) * scale
+    distance = (np.arange(128)[:, None] + 0.5 - centre) / scale
+    window = np.where(abs(distance) < 3, np.sinc(distance) * np.sinc(distance / 3), 0)
+    expected = np.clip(255 * window[column] / window.sum(0), 0, 255)
+    assert result == pytest.approx(expected, abs=1)

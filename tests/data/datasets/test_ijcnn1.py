@@ -9,10 +9,7 @@ from fedsampling.data.datasets.ijcnn1 import parse_libsvm
 
 from .loading import load
 
-PAPER = {"agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}
-
-
-loaded = partial(load, "ijcnn1", **PAPER)
+loaded = partial(load, "ijcnn1", agents=100, smallest=79, largest=688, alpha=0.5)
 
 
 class TestParser:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 import rdata
 from tests.data.packing import pack
 
@@ -22,22 +21,15 @@ from fedsampling.data.datasets.tables import (
 LAYOUT = Layout("Toy", label="kind", features=2, per_label=(2, 1), owner="who", owners=2)
 
 
-@pytest.fixture
-def file(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "who": pd.Categorical(["b", "a", "b"]),
-            "first": [1.0, 2.0, 3.0],
-            "bit": pd.Categorical(["0", "1", "1"]),
-            "kind": pd.Categorical(["x", "y", "x"]),
-        }
-    )
-    rdata.write_rda(tmp_path / "Toy.rda", {"Toy": frame})
-    return tmp_path / "Toy.rda"
-
-
-def test_columns_become_features_labels_and_owners(file):
-    table = read(file, LAYOUT)
+def test_columns_become_features_labels_and_owners(tmp_path):
+    columns = {
+        "who": pd.Categorical([*"bab"]),
+        "first": [1.0, 2.0, 3.0],
+        "bit": pd.Categorical([*"011"]),
+        "kind": pd.Categorical([*"xyx"]),
+    }
+    rdata.write_rda(tmp_path / "Toy.rda", {"Toy": pd.DataFrame(columns)})
+    table = read(tmp_path / "Toy.rda", LAYOUT)
     assert table.x.tolist() == [[1, 0], [2, 1], [3, 1]]
     assert table.y.tolist() == [0, 1, 0]
     assert table.owner.tolist() == [1, 0, 1]
@@ -59,12 +51,10 @@ def test_one_label_per_client_counts_the_labels_of_the_table():
     assert Letter(name="letter", partition={"name": "by_digit"}).max_clients == 260
 
 
-# UCI HAR: its archive's layout on a small one, and the copy.
+# UCI HAR: its archive's layout on a small one, and its features.
 
 
-@pytest.fixture
-def archive(tmp_path):
-    """UCI's archive with two training windows and one test window."""
+def test_both_parts_of_the_archive_are_read_together(tmp_path):
     members = {}
     for part, windows in (("train", 2), ("test", 1)):
         folder = f"UCI HAR Dataset/{part}"
@@ -75,11 +65,7 @@ def archive(tmp_path):
         members[f"{folder}/subject_{part}.txt"] = b"30\n" * windows
     inner = pack(tmp_path / "inner.zip", members).read_bytes()
     files = {"UCI HAR Dataset.zip": inner, "UCI HAR Dataset.names": b"text"}
-    return pack(tmp_path / ARCHIVE, files)
-
-
-def test_both_parts_of_the_archive_are_read_together(archive):
-    windows = read_archive(archive)
+    windows = read_archive(pack(tmp_path / ARCHIVE, files))
     assert windows.x.shape == (3, 9, 128)
     assert np.array_equal(windows.x[1, :, 0], np.arange(9))
     assert windows.y.tolist() == [4, 4, 4]

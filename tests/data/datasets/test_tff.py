@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.data.datasets.loading import load
-from tests.data.datasets.tff_files import contents, hdf5_of, unchecked
-from tests.data.packing import pack
+from tests.data.datasets.tff_files import archive_of, hdf5_of, unchecked
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import dataset, tff
@@ -92,18 +91,17 @@ def test_the_stand_in_has_five_steps_and_as_many_labels():
 
 
 def test_the_published_archive(tmp_path, monkeypatch):
-    parts = {
-        "train": {
+    files = {
+        "shakespeare_train.h5": {
             "PLAY_B": [{"snippets": np.bytes_("To be, or")}, {"snippets": np.bytes_(" not")}],
             "PLAY_A": [{"snippets": np.bytes_("Enter")}],
         },
-        "test": {
+        "shakespeare_test.h5": {
             "PLAY_A": [{"snippets": np.bytes_("Exeunt")}],
             "PLAY_B": [{"snippets": np.bytes_("Begone")}],
         },
     }
-    files = [hdf5_of(tmp_path / f"shakespeare_{part}.h5", parts[part]) for part in parts]
-    pack(tmp_path / "mirror/tff_shakespeare/shakespeare.tar.bz2", contents(files))
+    archive_of(tmp_path / "mirror/tff_shakespeare/shakespeare.tar.bz2", files)
     unchecked(monkeypatch, "tff_shakespeare/shakespeare.tar.bz2")
     data = loaded("official", 0, tmp_path / "cache", str(tmp_path / "mirror"))
     assert read(data.x) == "To be or n"
@@ -124,11 +122,10 @@ def forget():
 
 
 digits = partial(load, "emnist_digits")
-cifar100 = partial(load, "tff_cifar100")
 
 
 def test_cifar100s_stand_in_has_clients_of_equal_size_and_unequal_taste():
-    data = cifar100()
+    data = load("tff_cifar100")
     assert (data.x.dtype, data.x.shape[1:], data.classes) == (np.uint8, (32, 32, 3), 100)
     assert set(data.n_samples) == {100}
     assert np.bincount(data.y_test).tolist() == [2] * 100
@@ -136,14 +133,15 @@ def test_cifar100s_stand_in_has_clients_of_equal_size_and_unequal_taste():
     assert data.label_counts().max(1).mean() > 15
 
 
-WRITERS = {"f2": [digit(0.2, 2), digit(0.3, 3)], "f1": [digit(0.1, 1)]}
-TESTS = {"f1": [digit(0.5, 5)], "f2": [digit(0.6, 6)]}
-
-
 def test_the_archive_of_digits_is_read_once_and_kept(tmp_path, monkeypatch, forget):
-    parts = {"train": WRITERS, "test": TESTS}
-    files = [hdf5_of(tmp_path / f"fed_emnist_digitsonly_{part}.h5", parts[part]) for part in parts]
-    pack(tmp_path / "mirror/tff_emnist/fed_emnist_digitsonly.tar.bz2", contents(files))
+    files = {
+        "fed_emnist_digitsonly_train.h5": {
+            "f2": [digit(0.2, 2), digit(0.3, 3)],
+            "f1": [digit(0.1, 1)],
+        },
+        "fed_emnist_digitsonly_test.h5": {"f1": [digit(0.5, 5)], "f2": [digit(0.6, 6)]},
+    }
+    archive_of(tmp_path / "mirror/tff_emnist/fed_emnist_digitsonly.tar.bz2", files)
     unchecked(monkeypatch, "tff_emnist/fed_emnist_digitsonly.tar.bz2")
     cache, mirror = tmp_path / "cache", str(tmp_path / "mirror")
     data = digits("official", 0, cache, mirror)
@@ -185,9 +183,8 @@ def test_unbalanced_files_are_read_from_dataverses_archive(tmp_path, monkeypatch
     monkeypatch.setattr(tff, "check_unbalanced", lambda *_: None)  # of two writers, not 3,383
     clients = {name: [digit(0.5, k % 10) for k in range(n)] for name, n in (("b", 20), ("a", 4))}
     names = ("cookup_train_1.h5", "cookup_train_2.h5", "cookup_train_3.h5", "test.h5")
-    files = [hdf5_of(tmp_path / name, clients) for name in names]
-    members = {f"data/{name}": content for name, content in contents(files).items()}
-    pack(tmp_path / "mirror/cookup/dataverse_files.zip", members)
+    archive = tmp_path / "mirror/cookup/dataverse_files.zip"
+    archive_of(archive, dict.fromkeys(names, clients), within="data/")
     cache = tmp_path / "cache"
     data = load("cookup", "official", 0, cache, str(tmp_path / "mirror"), set=2)
     assert data.n_samples.tolist() == [4, 20]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from tests.data.packing import pack
 
 from fedsampling.data.sources.sources import SOURCES
 
@@ -23,9 +24,11 @@ def hdf5_of(path, clients):
     return path
 
 
-def contents(files):
-    """Return the contents of files, by name."""
-    return {file.name: file.read_bytes() for file in files}
+def archive_of(path, files, within=""):
+    """Pack files of clients' samples, by name."""
+    path.parent.mkdir(parents=True)
+    written = {name: hdf5_of(path.parent / name, clients) for name, clients in files.items()}
+    return pack(path, {f"{within}{name}": file.read_bytes() for name, file in written.items()})
 
 
 def unchecked(monkeypatch, *names):

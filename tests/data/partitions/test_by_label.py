@@ -8,6 +8,7 @@ from scipy import stats
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
+from fedsampling.data.federated import starts
 from fedsampling.data.partitions.by_label import by_digit, label_skew, sizes
 
 # Of every digit as many samples as MNIST has.
@@ -73,13 +74,8 @@ SIZES = np.full(100, 350)
 def drawn_shares(sizes, alpha):
     """Share of positive labels of each client, with 200 seeds."""
     rows = [label_skew(SKEWED_LABELS, sizes, alpha, stream(seed, "test")) for seed in range(200)]
-    return np.stack([shares(SKEWED_LABELS, sizes, index) for index in rows])
-
-
-def shares(labels, sizes, index):
-    """Share of positive labels of each client."""
-    start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    return np.add.reduceat((labels[index] > 0).astype(float), start) / sizes
+    is_positive = (SKEWED_LABELS[np.stack(rows)] > 0).astype(float)
+    return np.add.reduceat(is_positive, starts(sizes)[:-1], axis=1) / sizes
 
 
 @given(

@@ -99,25 +99,20 @@ def test_split_follows_leafs_rule(sizes, fraction, gap, random):
 
 def test_random_split_gives_every_sample_the_same_chance():
     shares = of_sizes(10, 7)
-    tests = np.concatenate(
-        [split(shares, 0.8, rng=stream(seed, "test"))[1][0] for seed in range(2_000)]
-    )
+    tests = [split(shares, 0.8, rng=stream(seed, "test"))[1][0] for seed in range(2_000)]
     chance = np.repeat([2 / 10, 2 / 7], [10, 7])
     # Five standard deviations of a binomial count.
     limit = 5 * np.sqrt(2_000 * chance * (1 - chance))
-    assert (np.abs(np.bincount(tests) - 2_000 * chance) < limit).all()
-
-
-def emnist_like():
-    """As many clients and samples as Federated EMNIST's digits, about equally large."""
-    sizes = 101 + stream(0, "test.sizes").integers(-30, 31, 3_383)
-    sizes[: 341_873 - sizes.sum()] += 1
-    return np.arange(sizes.sum()), starts(sizes)
+    assert (np.abs(np.bincount(np.concatenate(tests)) - 2_000 * chance) < limit).all()
 
 
 @pytest.mark.parametrize("chosen", SETS.values())
 def test_published_shares_are_met(chosen):
-    _, start = unbalance(emnist_like(), chosen.s, chosen.a, chosen.b, stream(0, "test"))
+    # As many clients and samples as Federated EMNIST's digits, about equally large.
+    sizes = 101 + stream(0, "test.sizes").integers(-30, 31, 3_383)
+    sizes[: 341_873 - sizes.sum()] += 1
+    rng = stream(0, "test")
+    _, start = unbalance(of_sizes(*sizes), chosen.s, chosen.a, chosen.b, rng)
     assert len(start) == 3_384
     assert share_of_largest(np.diff(start), chosen.s) == pytest.approx(chosen.share, abs=0.01)
 
@@ -143,17 +138,14 @@ def test_clients_are_whole_or_cut_to_the_range(sizes, s, a, width):
 
 
 def test_exactly_the_share_s_keeps_all():
-    start = np.arange(0, 10_001, 100)
-    counts = np.diff(unbalance((np.arange(10_000), start), 0.2, 1, 5, stream(0, "test"))[1])
+    shares = of_sizes(*[100] * 100)
+    counts = np.diff(unbalance(shares, 0.2, 1, 5, stream(0, "test"))[1])
     assert (counts == 100).sum() == 20
     # The others' numbers are uniform on 1 to 5; error probability 1e-4.
     assert stats.chisquare(np.bincount(counts[counts < 100])[1:]).pvalue > 1e-4
 
 
 def test_samples_to_keep_are_drawn_evenly():
-    start = np.array([0, 6])
-    indices = np.concatenate(
-        [unbalance((np.arange(6), start), 0, 2, 2, stream(s, "test"))[0] for s in range(900)]
-    )
+    indices = [unbalance(of_sizes(6), 0, 2, 2, stream(s, "test"))[0] for s in range(900)]
     # Each of 6 samples with probability 1/3: five standard deviations of 71.
-    assert np.abs(np.bincount(indices) - 300).max() < 71
+    assert np.abs(np.bincount(np.concatenate(indices)) - 300).max() < 71

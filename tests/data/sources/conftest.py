@@ -1,11 +1,13 @@
 """A publisher on this machine, whose faults the tests choose."""
 
+import threading
+
 import pytest
 import requests
 
 from fedsampling.data.sources import fetch
 
-from .publisher import PAUSES, running
+from .publisher import PAUSES, Publisher
 
 
 @pytest.fixture(autouse=True)
@@ -15,8 +17,12 @@ def _impatient(monkeypatch):
 
 @pytest.fixture
 def publisher():
-    with running() as server:
+    with Publisher() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
         yield server
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 import hashlib
 import random
-import threading
 import time
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -79,30 +77,11 @@ def cut(after, **options):
     return lambda answer: answer.answer(cut=after, **options)
 
 
-@contextmanager
-def running():
-    with Publisher() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
 def big(*urls, content=CONTENT, **fields):
-    return Source(
-        **{
-            "dataset": "big",
-            "file": "big.bin",
-            "urls": urls,
-            "size": len(content),
-            "checksum": f"sha256:{hashlib.sha256(content).hexdigest()}",
-            "licence": "none",
-            "citation": "none",
-            "becomes": "a test",
-        }
-        | fields
-    )
+    checksum = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    known = {"dataset": "big", "file": "big.bin", "size": len(content), "checksum": checksum}
+    texts = {"licence": "none", "citation": "none", "becomes": "a test"}
+    return Source(urls=urls, **(known | texts | fields))
 
 
 def put(path, content):
