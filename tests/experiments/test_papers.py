@@ -69,7 +69,7 @@ def test_two_rows_of_reported_numbers_with_one_id_are_refused(tmp_path):
     file = copytree(PAPERS / "rizk2022importance", tmp_path / "rizk2022importance") / "reported.csv"
     file.write_text("".join([file.read_text(), "gap,figure1,c1,a gap,1.0,dB,nowhere\n"]))
     with pytest.raises(InputError, match="reports: duplicate 'gap'; remove one"):
-        load_paper("rizk2022importance", tmp_path)
+        papers.load_paper("rizk2022importance", tmp_path)
 
 
 def test_a_paper_is_linked_by_its_doi():
