@@ -10,17 +10,16 @@ from pathlib import Path
 from fedsampling.samplers.scheme import Scheme
 
 
-def run_python(*arguments, cwd=None, text=None, **variables):
+def run_python(*arguments, cwd=None, **variables):
     """Run Python, which must succeed; return its output.
 
-    `text` is its standard input; `variables` change the environment, None removes a variable.
+    `variables` change the environment, None removes a variable.
     """
     environment = {k: v for k, v in {**os.environ, **variables}.items() if v is not None}
     process = subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=cwd,
         env=environment,
-        input=text,
         capture_output=True,
         text=True,
         check=False,

@@ -37,17 +37,13 @@ def test_a_run_is_read_back_with_its_metadata(tmp_path):
     assert loaded.metadata == {**METADATA, "digest": store.digest(TABLE)}
 
 
-@settings(max_examples=30)
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(-1, 2**40),
-            st.text(max_size=5).filter(lambda t: "\x00" not in t),
-            st.floats(),
-        ),
-        max_size=20,
-    )
+ROWS = st.tuples(
+    st.integers(-1, 2**40), st.text(max_size=5).filter(lambda t: "\x00" not in t), st.floats()
 )
+
+
+@settings(max_examples=30)
+@given(st.lists(ROWS, max_size=20))
 @example([(0, "of inf − inf", -math.nan)])  # its sign, which files do not keep, is the processor's
 def test_any_table_is_read_back_exactly(tmp_path_factory, rows):
     table = pd.DataFrame(rows, columns=["at", "metric", "value"])

@@ -83,18 +83,7 @@ def test_wrong_settings_on_the_command_line_are_one_line(tmp_path, forget_own_fi
             {"settings": "unbiased = False", "weigh": "return np.full(len(slots), 50.0)"},
             "equal clients: weights: the mean of Σω is 200; expected 0.1 to 10",
         ),
-    ],
-)
-def test_an_error_is_one_line_with_its_root_cause(tmp_path, parts, text, forget_own_files):
-    with pytest.raises(InputError) as error:
-        check_sampler(from_words(str(sampler_file(tmp_path, **parts)), []), runs=400)
-    (line,) = error.value.lines
-    assert line.startswith(text)
-
-
-@pytest.mark.parametrize(
-    ("parts", "text"),
-    [
+        # A file that cannot be loaded.
         ({"settings": "c = 3"}, ":7: class Mine: 'c' has no type; write 'c: int = 3' to make it"),
         ({"settings": "unbiased: bool = False"}, ":7: class Mine: unbiased cannot be a setting"),
         ({"settings": "g: np.random.Generator"}, ":7: class Mine: no setting can hold a numpy."),
@@ -103,12 +92,12 @@ def test_an_error_is_one_line_with_its_root_cause(tmp_path, parts, text, forget_
         ({"settings": "raise SystemExit(3)"}, ":11, in Mine: SystemExit(3)"),
     ],
 )
-def test_a_file_that_cannot_be_loaded_is_one_line(tmp_path, parts, text, forget_own_files):
+def test_an_error_is_one_line_with_its_root_cause(tmp_path, parts, text, forget_own_files):
     file = sampler_file(tmp_path, **parts)
     with pytest.raises(InputError) as error:
-        from_words(str(file), [])
-    assert error.value.lines[0].startswith(f"{file}{text}")
-    assert len(error.value.lines) == 1
+        check_sampler(from_words(str(file), []), runs=400)
+    (line,) = error.value.lines
+    assert line.startswith(f"{file}{text}" if text.startswith(":") else text)
 
 
 @pytest.mark.parametrize(

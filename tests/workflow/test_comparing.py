@@ -10,12 +10,7 @@ from click.testing import CliRunner
 from fedsampling.cli import main
 from fedsampling.experiments.papers import CROSS_MATRIX
 from fedsampling.workflow import comparing
-from fedsampling.workflow.comparing import (
-    Comparison,
-    OwnProblem,
-    check_entry,
-    wins_and_losses,
-)
+from fedsampling.workflow.comparing import Comparison, OwnProblem, check_entry, wins_and_losses
 
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
 SCHEME = '''"""Clients at random, with a factor on what they send."""

@@ -25,18 +25,10 @@ def copy(mirror, tmp_path):
     return tmp_path / "mirror"
 
 
-@pytest.mark.parametrize(
-    ("dataset", "files"),
-    [
-        ("mnist", 4),
-        ("fashion_mnist", 4),
-        ("qmnist", 2),
-        ("ijcnn1", 3),
-        ("shakespeare", 1),
-        ("nycmesh", 2),
-        ("async_hfl_delays", 4),
-    ],
-)
+FILES = {"mnist": 4, "fashion_mnist": 4, "qmnist": 2, "ijcnn1": 3, "shakespeare": 1, "nycmesh": 2}
+
+
+@pytest.mark.parametrize(("dataset", "files"), [*FILES.items(), ("async_hfl_delays", 4)])
 def test_files_of_the_mirror_have_the_published_checksums(mirror, tmp_path, dataset, files):
     lines, faults = verify_dataset(dataset, tmp_path, mirror)
     assert faults == []

@@ -62,13 +62,10 @@ def test_one_command_goes_from_trials_to_the_chosen_cases(tmp_path, tune):
 
 def test_invalid_names_and_scales_are_one_line(tune):
     quick = "scale: quick\ndata: embedded\npapers: [crossmatrix]\n"
+    best = "scale: best computes no runs; use scale=paper, or reduced\n"
     for config, name, line in (
         (quick, "crossmatrix/digits", "'crossmatrix/digits' has no tuning; did you mean"),
-        (
-            "papers: [crossmatrix]\n",
-            "crossmatrix/digit",
-            "scale: best computes no runs; use scale=paper, or reduced\n",
-        ),
+        ("papers: [crossmatrix]\n", "crossmatrix/digit", best),
     ):
         wrong = tune(config, name)
         assert wrong.exit_code == 2
