@@ -28,6 +28,14 @@ def run_python(*arguments, cwd=None, **variables):
     return process.stdout
 
 
+def complaint_of(result):
+    """Return the one line with which a command that Click's runner has called ends."""
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("fedsampling: ")
+    return line.removeprefix("fedsampling: ")
+
+
 def run_as_if_alone(program, folder):
     """Run Python in a folder; return its output, and forget its samplers and the folder's modules.
 

@@ -88,18 +88,15 @@ def test_a_changed_value_is_detected(tmp_path):
 
 @pytest.mark.parametrize("key", ["spec", "code", "inputs", "unverified", "seconds", "new"])
 def test_changed_metadata_are_detected(tmp_path, key):
-    def noting(**changes):
-        def change(table):
-            noted = {name.decode(): text for name, text in table.schema.metadata.items()}
-            run = json.dumps({**json.loads(noted[store.RUN]), **changes}, sort_keys=True)
-            return table.replace_schema_metadata({**noted, store.RUN: run})
-
-        return change
+    def noting(table, **changes):
+        noted = {name.decode(): text for name, text in table.schema.metadata.items()}
+        run = json.dumps({**json.loads(noted[store.RUN]), **changes}, sort_keys=True)
+        return table.replace_schema_metadata({**noted, store.RUN: run})
 
     path = store.save(tmp_path, TABLE, METADATA)
-    rewrite(path, noting())
+    rewrite(path, noting)
     assert store.load(path)
-    rewrite(path, noting(**{key: "other"}))
+    rewrite(path, lambda table: noting(table, **{key: "other"}))
     assert store.seconds(path) is None
     with pytest.raises(InputError, match="not a result file; run the same command"):
         store.load(path)
