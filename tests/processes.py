@@ -10,23 +10,30 @@ from pathlib import Path
 from fedsampling.samplers.scheme import Scheme
 
 
-def run_python(*arguments, cwd=None, text=None, **variables):
+def run_python(*arguments, cwd=None, **variables):
     """Run Python, which must succeed; return its output.
 
-    `text` is its standard input; `variables` change the environment, None removes a variable.
+    `variables` change the environment, None removes a variable.
     """
     environment = {k: v for k, v in {**os.environ, **variables}.items() if v is not None}
     process = subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=cwd,
         env=environment,
-        input=text,
         capture_output=True,
         text=True,
         check=False,
     )
     assert process.returncode == 0, process.stdout[-3000:] + process.stderr[-3000:]
     return process.stdout
+
+
+def complaint_of(result):
+    """Return the one line with which a command that Click's runner has called ends."""
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("fedsampling: ")
+    return line.removeprefix("fedsampling: ")
 
 
 def run_as_if_alone(program, folder):

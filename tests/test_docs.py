@@ -1,6 +1,5 @@
 """Docs run as they stand: worked examples in a copy of the project, guides in a folder."""
 
-import contextlib
 import dataclasses
 import json
 import re
@@ -8,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from tests.processes import run_as_if_alone, run_python
 
 from fedsampling.base.errors import InputError
@@ -50,13 +48,12 @@ def change(path, lines):
     path.write_text(text.replace(before, after), encoding="utf-8")
 
 
-# The dataset's page changes the package, so that another process calls its commands.
 CALL_ALL = """
-import contextlib, io, json, sys
+import contextlib, io, json
 from fedsampling.cli import main
 
-outputs = {}
-for arguments in json.load(sys.stdin):
+outputs = {{}}
+for arguments in {calls!r}:
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         try:
             main(arguments)
@@ -66,17 +63,6 @@ for arguments in json.load(sys.stdin):
     outputs[" ".join(arguments[:2])] = printed.getvalue()
 print(json.dumps(outputs))
 """
-
-
-def call_all(calls, project):
-    """Call commands in this process; return what each prints, by its first two words."""
-    outputs = {}
-    with contextlib.chdir(project):
-        for arguments in calls:
-            result = CliRunner().invoke(main, arguments, catch_exceptions=False)
-            assert result.exit_code == 0, result.stderr
-            outputs[" ".join(arguments[:2])] = result.stdout
-    return outputs
 
 
 def printed(page, project):
@@ -99,10 +85,12 @@ def printed(page, project):
     calls.sort(key=lambda call: call[0] == "draw")  # of all experiments, also those added later
     for _, verb, *arguments in commands:
         assert main.commands[verb].make_context(verb, arguments)
-    if not changes_package:
-        return call_all(calls, project)
-    variables = {"PYTHONPATH": str(project / "src"), "FEDSAMPLING_MIRROR": None}
-    output = run_python("-c", CALL_ALL, cwd=project, text=json.dumps(calls), **variables)
+    program = CALL_ALL.format(calls=calls)
+    if changes_package:
+        variables = {"PYTHONPATH": str(project / "src"), "FEDSAMPLING_MIRROR": None}
+        output = run_python("-c", program, cwd=project, **variables)
+    else:
+        output = run_as_if_alone(program, project)
     return json.loads(output.splitlines()[-1])
 
 

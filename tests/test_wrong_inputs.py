@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from tests.processes import complaint_of
 
 from fedsampling.cli import main
 from fedsampling.experiments.config import Cluster, Config
@@ -26,10 +27,7 @@ def check(content, folder):
 
 def complaint(content, folder):
     """Return what `check` says of a configuration, in one line."""
-    result = check(content, folder)
-    assert result.exit_code == 2, result.output
-    (line,) = result.stderr.splitlines()
-    return line.removeprefix("fedsampling: ")
+    return complaint_of(check(content, folder))
 
 
 # Errors that do not depend on the papers are in the tests of records, configuration and specs.

@@ -97,10 +97,8 @@ def test_written_files_have_ordinary_permissions(tmp_path, mask):
 def test_an_unwritable_folder_is_a_one_line_error(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "folder.txt").mkdir()
-    for name, reason in (
-        ("file/results/a.txt", "Not a directory"),
-        ("folder.txt", "Is a directory"),
-    ):
+    reasons = {"file/results/a.txt": "Not a directory", "folder.txt": "Is a directory"}
+    for name, reason in reasons.items():
         with pytest.raises(InputError, match=rf"cannot be written \({reason}\); choose a writable"):
             write_text(tmp_path / name, "x")
     assert listed(tmp_path) == ["file", "folder.txt"]

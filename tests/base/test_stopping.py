@@ -124,10 +124,10 @@ def test_slurm_requeues_the_job_and_ends_it_or_refuses_at_once(client, monkeypat
 
 
 ROOT = Path(__file__).parents[2]
-TOY = """
-import sys
-from pathlib import Path
+RUN = """
+import sys, time
 import numpy as np
+from fedsampling.cli import main
 from fedsampling.experiments.simulations.simulation import Simulated, tidy
 from fedsampling.experiments.simulations.weights import Weights
 from fedsampling.base.stopping import Stopped
@@ -140,34 +140,25 @@ def simulate(self, data, seeds, where, progress):
             where.checkpoint.path.write_text(str(t))
             raise Stopped(f"stopped before round {t}")
         print("round", t, flush=True)
-        __import__("time").sleep(0.05)
+        time.sleep(0.05)
     rounds = np.arange(60)
     return Simulated([tidy({"toy": (rounds, rounds / seed)}) for seed in (1 + s for s in seeds)])
 
 Weights.simulate = simulate
-"""
-RUN = """
-import sys
-import toy
-from fedsampling.cli import main
 job = "fraboni2022general/weights/n10-equal/md/block-0"
 main(["run", job, "--results", sys.argv[1], "--config", sys.argv[2]])
 """
 
 
 def test_a_stopped_run_is_reported_and_the_same_call_resumes_it(tmp_path):
-    (tmp_path / "toy.py").write_text(TOY)
     results, config = tmp_path / "results", tmp_path / "config.json"
     settings = {"scale": "quick", "data": "embedded"}
     config.write_text(json.dumps(settings | {"experiments": ["fraboni2022general/weights"]}))
-    path = {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
 
     def run(**variables):
         command = [sys.executable, "-c", RUN, results, config]
-        environment = os.environ | path | variables
-        process = subprocess.run(
-            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300
-        )
+        where = {"env": os.environ | variables, "cwd": ROOT}
+        process = subprocess.run(command, **where, capture_output=True, text=True, timeout=300)
         return process, [int(n) for n in re.findall(r"^round (\d+)$", process.stdout, re.M)]
 
     process, first = run(**{END_VARIABLE: "1.5"})

@@ -70,24 +70,18 @@ def test_metadata_record_the_origin_of_a_run(tmp_path):
         ("published_runs/index.json", "[0-9a-f]{12}"),  # as after "fedsampling publish"
         ("src/module.py", "[0-9a-f]{12}-dirty"),
         ("papers/paper.yaml", "[0-9a-f]{12}-dirty"),
+        ("src/installed.py", "None"),  # a package installed in another checkout
     ],
 )
 def test_a_run_names_its_commit_and_whether_code_or_papers_differed(
     tmp_path, monkeypatch, edited, commit
 ):
     checkout(tmp_path, "src/module.py", "papers/paper.yaml", "published_runs/index.json")
-    monkeypatch.setattr(runs, "__file__", str(tmp_path / "src" / "module.py"))
+    module = "src/installed.py" if commit == "None" else "src/module.py"
+    monkeypatch.setattr(runs, "__file__", str(tmp_path / module))
     if edited:
         (tmp_path / edited).write_text("changed", encoding="utf-8")
-    assert re.fullmatch(commit, runs._commit())
-
-
-def test_a_package_installed_in_another_checkout_has_no_commit(tmp_path, monkeypatch):
-    checkout(tmp_path, "README.md")
-    installed = tmp_path / "module.py"
-    installed.touch()
-    monkeypatch.setattr(runs, "__file__", str(installed))
-    assert runs._commit() is None
+    assert re.fullmatch(commit, str(runs._commit()))
 
 
 def test_the_configured_library_of_products_is_chosen_over_the_variables(monkeypatch):

@@ -24,6 +24,7 @@ from fedsampling.runs.resources import (
 
 PAPERS = Path(__file__).parents[2] / "papers"
 GPU_JOB = Need(60, 8000, gpu=True)
+SITE = {"gpu": "gpu", "gpu_model": "a100", "cpu_partition": "c", "gpu_partition": "g"}
 
 
 def job(kind="federated", rounds=1000):
@@ -58,23 +59,16 @@ def test_each_attempt_requests_more_up_to_the_configured_limits():
     assert [attempt["mem_mb"] for attempt in attempts] == [8000, 16000, 20000]
 
 
-def test_measured_times_replace_the_default_with_a_margin():
-    measurements = {measurement_key(job()): Measured(step=0.6)}
-    assert need(job(), measurements, cluster(margin=2)).minutes == pytest.approx(2 * 600 / 60)
-    assert need(job(), {}, cluster(margin=2)).minutes == DEFAULTS["federated"].minutes
-
-
 @pytest.mark.parametrize(
     ("gpu", "measured_on", "minutes"),
-    [("gpu", "cuda", 1), ("gpu", "cpu", 240), ("none", "cpu", 1), ("none", "cuda", 240)],
+    [("gpu", "cuda", 2), ("gpu", "cpu", 240), ("none", "cpu", 2), ("none", "cuda", 240)],
 )
-def test_measured_times_apply_only_on_the_kind_of_device_they_were_measured_on(
+def test_measured_times_with_a_margin_replace_the_default_of_the_kind_of_device_they_are_of(
     gpu, measured_on, minutes
 ):
     measurements = {measurement_key(job("network")): Measured(0.06, measured_on)}
-    assert need(job("network"), measurements, cluster(gpu=gpu, margin=1)).minutes == pytest.approx(
-        minutes
-    )
+    of_job = need(job("network"), measurements, cluster(gpu=gpu, margin=2))
+    assert of_job.minutes == pytest.approx(minutes)
 
 
 def test_memory_of_all_seeds_of_a_block_is_requested():
@@ -84,25 +78,20 @@ def test_memory_of_all_seeds_of_a_block_is_requested():
 
 
 @pytest.mark.parametrize(
-    ("settings", "expected"),
+    ("of_job", "settings", "expected"),
     [
-        ({}, (None, None, None, None)),
-        ({"gpu": "gres"}, (None, None, "gpu:1", None)),
-        ({"gpu": "gres", "gpu_model": "a100"}, (None, None, "gpu:a100:1", None)),
-        ({"gpu": "gpu", "gpu_model": "a100", "gpu_partition": "g"}, (1, "a100", None, "g")),
-        ({"gpu": "none", "cpu_partition": "c"}, (None, None, None, "c")),
+        (GPU_JOB, {}, (None, None, None, None)),
+        (GPU_JOB, {"gpu": "gres"}, (None, None, "gpu:1", None)),
+        (GPU_JOB, {"gpu": "gres", "gpu_model": "a100"}, (None, None, "gpu:a100:1", None)),
+        (GPU_JOB, SITE, (1, "a100", None, "g")),
+        (Need(1, 100), SITE, (None, None, None, "c")),
+        (GPU_JOB, {"gpu": "none", "cpu_partition": "c"}, (None, None, None, "c")),
     ],
 )
-def test_a_gpu_is_requested_in_the_form_that_the_site_accepts(settings, expected):
-    result = request(GPU_JOB, cluster(**settings))
+def test_a_gpu_is_requested_in_the_form_that_the_site_accepts(of_job, settings, expected):
+    result = request(of_job, cluster(**settings))
     names = ("gpu", "gpu_model", "gres", "slurm_partition")
     assert tuple(result[name] for name in names) == expected
-
-
-def test_a_job_that_cannot_use_a_gpu_requests_none():
-    with_gpus = cluster(gpu="gpu", gpu_model="a100", cpu_partition="c", gpu_partition="g")
-    result = request(Need(1, 100), with_gpus)
-    assert (result["gpu"], result["gpu_model"], result["slurm_partition"]) == (None, None, "c")
 
 
 @pytest.mark.parametrize(

@@ -37,17 +37,13 @@ def test_a_run_is_read_back_with_its_metadata(tmp_path):
     assert loaded.metadata == {**METADATA, "digest": store.digest(TABLE)}
 
 
-@settings(max_examples=30)
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(-1, 2**40),
-            st.text(max_size=5).filter(lambda t: "\x00" not in t),
-            st.floats(),
-        ),
-        max_size=20,
-    )
+ROWS = st.tuples(
+    st.integers(-1, 2**40), st.text(max_size=5).filter(lambda t: "\x00" not in t), st.floats()
 )
+
+
+@settings(max_examples=30)
+@given(st.lists(ROWS, max_size=20))
 @example([(0, "of inf − inf", -math.nan)])  # its sign, which files do not keep, is the processor's
 def test_any_table_is_read_back_exactly(tmp_path_factory, rows):
     table = pd.DataFrame(rows, columns=["at", "metric", "value"])
@@ -92,18 +88,15 @@ def test_a_changed_value_is_detected(tmp_path):
 
 @pytest.mark.parametrize("key", ["spec", "code", "inputs", "unverified", "seconds", "new"])
 def test_changed_metadata_are_detected(tmp_path, key):
-    def noting(**changes):
-        def change(table):
-            noted = {name.decode(): text for name, text in table.schema.metadata.items()}
-            run = json.dumps({**json.loads(noted[store.RUN]), **changes}, sort_keys=True)
-            return table.replace_schema_metadata({**noted, store.RUN: run})
-
-        return change
+    def noting(table, **changes):
+        noted = {name.decode(): text for name, text in table.schema.metadata.items()}
+        run = json.dumps({**json.loads(noted[store.RUN]), **changes}, sort_keys=True)
+        return table.replace_schema_metadata({**noted, store.RUN: run})
 
     path = store.save(tmp_path, TABLE, METADATA)
-    rewrite(path, noting())
+    rewrite(path, noting)
     assert store.load(path)
-    rewrite(path, noting(**{key: "other"}))
+    rewrite(path, lambda table: noting(table, **{key: "other"}))
     assert store.seconds(path) is None
     with pytest.raises(InputError, match="not a result file; run the same command"):
         store.load(path)

@@ -14,12 +14,7 @@ from fedsampling.base.files import write_record
 from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED
 from fedsampling.experiments.config import Config
 from fedsampling.runs import places
-from fedsampling.runs.resources import (
-    Measured,
-    RuleResources,
-    measurement_key,
-    save_measurements,
-)
+from fedsampling.runs.resources import Measured, RuleResources, measurement_key, save_measurements
 from fedsampling.workflow import running
 from fedsampling.workflow.plan import QUICK_JOBS_PER_PROCESS, plan
 from fedsampling.workflow.project import Project
@@ -37,6 +32,11 @@ def nothing_is_shipped(tmp_path, monkeypatch):
 
 def quick_plan(paper=PAPER, **settings):
     return plan({"papers": [paper], "scale": "quick", "data": "embedded", **settings}, PAPERS)
+
+
+def planned_in_fours():
+    fours = {"regression": {"jobs_per_process": 4, "seeds": 5, "seed_block": 1}}
+    return quick_plan(data="official", scale="paper", overrides={PAPER: fours})
 
 
 def test_every_job_at_quick_scale_is_in_a_batch_of_its_paper():
@@ -59,8 +59,7 @@ def test_a_job_with_overrides_has_its_own_process():
 
 
 def test_at_other_scales_only_jobs_of_experiments_that_say_so_share_a_process():
-    few = {"regression": {"jobs_per_process": 4, "seeds": 5, "seed_block": 1}}
-    planned = quick_plan(data="official", scale="paper", overrides={PAPER: few})
+    planned = planned_in_fours()
     jobs = planned.jobs_of(PAPER, "regression")
     assert planned.batches == {
         f"{PAPER}_regression_{number}": jobs[4 * number : 4 * number + 4]
@@ -94,8 +93,7 @@ def test_a_batch_requests_the_largest_needs_of_its_jobs():
 
 
 def test_the_estimates_of_a_batch_add_up(tmp_path):
-    few = {"regression": {"jobs_per_process": 4, "seeds": 5, "seed_block": 1}}
-    planned = quick_plan(data="official", scale="paper", overrides={PAPER: few})
+    planned = planned_in_fours()
     name, names = next(iter(planned.batches.items()))
     jobs = [planned.jobs[job] for job in names]
     save_measurements({measurement_key(job): Measured(600 / job.steps) for job in jobs}, tmp_path)
@@ -126,12 +124,12 @@ def signalled_at_the_end(stop):
 def batch(tmp_path, monkeypatch):
     """Run a batch of jobs that do as functions do; return its exit status and who has finished."""
 
-    def execute(job, config, results, progress, stop):
-        job.work(stop)
-        return Path(job.name)
+    def execute(jobs, config, results, progress, stop):
+        jobs[0].work(stop)
+        return [Path(jobs[0].name)]
 
     monkeypatch.setattr(running, "stacks", lambda jobs: [[job] for job in jobs])
-    monkeypatch.setattr(running, "execute", lambda jobs, *rest: [execute(jobs[0], *rest)])
+    monkeypatch.setattr(running, "execute", execute)
     for name in ("SLURM_JOB_ID", END_VARIABLE):
         monkeypatch.delenv(name, raising=False)
 

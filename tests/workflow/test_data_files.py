@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.processes import complaint_of
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256
@@ -25,18 +26,10 @@ def copy(mirror, tmp_path):
     return tmp_path / "mirror"
 
 
-@pytest.mark.parametrize(
-    ("dataset", "files"),
-    [
-        ("mnist", 4),
-        ("fashion_mnist", 4),
-        ("qmnist", 2),
-        ("ijcnn1", 3),
-        ("shakespeare", 1),
-        ("nycmesh", 2),
-        ("async_hfl_delays", 4),
-    ],
-)
+FILES = {"mnist": 4, "fashion_mnist": 4, "qmnist": 2, "ijcnn1": 3, "shakespeare": 1, "nycmesh": 2}
+
+
+@pytest.mark.parametrize(("dataset", "files"), [*FILES.items(), ("async_hfl_delays", 4)])
 def test_files_of_the_mirror_have_the_published_checksums(mirror, tmp_path, dataset, files):
     lines, faults = verify_dataset(dataset, tmp_path, mirror)
     assert faults == []
@@ -82,37 +75,34 @@ def test_an_unknown_dataset_is_an_error_before_any_download(tmp_path):
 def call(tmp_path, monkeypatch):
     monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
 
-    def called(command, *arguments, **config):
+    def called(command, *arguments, status=0, **config):
         path = tmp_path / "config.json"
         path.write_text(json.dumps(SETTINGS | config))
         where = ["--config", path, "--results", tmp_path / "results", "--papers", PAPERS]
-        return CliRunner().invoke(main, ["data", command, *arguments, *map(str, where)])
+        result = CliRunner().invoke(main, ["data", command, *arguments, *map(str, where)])
+        assert result.exit_code == status, result.stderr
+        return result
 
     return called
 
 
 def test_fetched_files_pass_verification_until_they_change(call, copy):
     result = call("fetch", "nycmesh", mirror=str(copy))
-    assert result.exit_code == 0, result.stderr
     paths = [Path(line) for line in result.stdout.splitlines()]
     assert [path.name for path in paths] == ["nodes.csv", "links.csv"]
     digests = json.loads(paths[0].parent.with_name("nycmesh.json").read_text())
     assert digests == {path.name: sha256(path) for path in paths}
-    result = call("verify", "nycmesh")
-    assert result.exit_code == 0, result.stderr
-    assert "  cache: nodes.csv: OK: sha256 compared with the copy" in result.stdout
+    verified = "  cache: nodes.csv: OK: sha256 compared with the copy"
+    assert verified in call("verify", "nycmesh").stdout
     paths[0].write_bytes(b"id\n")
-    result = call("verify", "nycmesh")
-    assert result.exit_code == 2
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("fedsampling: cache: nycmesh/nodes.csv: it has 3 bytes, ")
+    line = complaint_of(call("verify", "nycmesh", status=2))
+    assert line.startswith("cache: nycmesh/nodes.csv: it has 3 bytes, ")
 
 
 def test_card_is_printed_or_written_for_the_report(call, tmp_path):
-    result = call("card", "ijcnn1")
-    assert result.exit_code == 0, result.stderr
-    assert "  clients: 100" in result.stdout.splitlines()
-    assert "rizk2022importance/classification: base" in result.stdout
+    card = call("card", "ijcnn1").stdout
+    assert "  clients: 100" in card.splitlines()
+    assert "rizk2022importance/classification: base" in card
     path = Path(call("card", "ijcnn1", "--json").stdout.strip())
     assert path == tmp_path / "results" / "cards" / "ijcnn1.json"
     assert json.loads(path.read_text())["badges"] == ["embedded data"]

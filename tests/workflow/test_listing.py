@@ -14,14 +14,6 @@ from fedsampling.workflow import listing
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def generated(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(listing, "REPOSITORY", tmp_path)
-    listing.write()
-    return tmp_path
-
-
 def test_the_repositorys_generated_files_are_up_to_date(monkeypatch):
     monkeypatch.chdir(ROOT)
     assert listing.differing() == []
@@ -31,8 +23,11 @@ def test_the_default_configuration_has_the_defaults_of_the_model():
     assert Config(**yaml.safe_load(listing.documented())) == Config()
 
 
-def test_changed_values_are_accepted_but_an_unknown_key_is_not(generated):
-    path = generated / "config.yaml"
+def test_changed_values_are_accepted_but_an_unknown_key_is_not(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(listing, "REPOSITORY", tmp_path)
+    listing.write()
+    path = tmp_path / "config.yaml"
     path.write_text(path.read_text().replace("scale: quick", "scale: paper"))
     assert listing.differing() == []
     path.write_text(path.read_text() + "scal: paper\n")

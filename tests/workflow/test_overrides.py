@@ -35,19 +35,13 @@ def exhibit(project, paper, artefact):
     return json.loads((folder / "artefact.json").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
-def dirichlet(tmp_path_factory):
-    """Another partition where the figure and a claim expect clients of one digit each."""
-    paper = "fraboni2021clustered"
-    results = tmp_path_factory.mktemp("results")
-    experiments = project(results, paper, "dirichlet", {}).plan.papers[paper].experiments
+def test_with_another_partition_the_figure_says_so_and_its_claim_is_not_run(tmp_path):
+    """The figure and a claim expect clients of one digit each."""
+    paper, change = "fraboni2021clustered", "dataset.partition.name all_by_dirichlet (by_digit)"
+    experiments = project(tmp_path, paper, "dirichlet", {}).plan.papers[paper].experiments
     mnist = {"dataset": {"partition": DIRICHLET}, "rounds": 4, "seeds": 1}
     overrides = dict.fromkeys(experiments) | {"mnist": mnist}
-    return computed(project(results, paper, "dirichlet", overrides))
-
-
-def test_with_another_partition_the_figure_says_so_and_its_claim_is_not_run(dirichlet):
-    paper, change = "fraboni2021clustered", "dataset.partition.name all_by_dirichlet (by_digit)"
+    dirichlet = computed(project(tmp_path, paper, "dirichlet", overrides))
     assert drawing.draw(paper, dirichlet) == 0
     figure = exhibit(dirichlet, paper, "figure1")
     assert change in " ".join(figure["notes"])

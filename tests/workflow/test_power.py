@@ -10,12 +10,7 @@ from scipy import stats
 
 from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
 from fedsampling.evidence.verdicts import Interval
-from fedsampling.workflow.drawing import (
-    _settles,
-    open_intervals,
-    seeds_needed,
-    seeds_sentence,
-)
+from fedsampling.workflow.drawing import _settles, open_intervals, seeds_needed, seeds_sentence
 from fedsampling.workflow.plan import plan
 
 
