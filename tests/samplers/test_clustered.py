@@ -1,6 +1,7 @@
 """Clustered sampling: Algorithms 1 and 2, their guarantees, and the remembered updates."""
 
 from math import floor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -165,13 +166,6 @@ def printed_algorithm_2(groups, n_samples, m, corrected):
     return r
 
 
-class Unshuffled:
-    """Stands for a generator that leaves every group in its order."""
-
-    def permutation(self, values):
-        return values
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_algorithm_2_agrees_with_the_corrected_box(seed):
     rng = np.random.default_rng(seed)
@@ -179,7 +173,8 @@ def test_algorithm_2_agrees_with_the_corrected_box(seed):
     n_samples = rng.integers(20, 30, size=n)  # so that no client fills a distribution alone
     rho = random_angles(n, seed)
     groups = ward_groups(rho, m * n_samples, int(n_samples.sum()))
-    ours = units_by_similarity(n_samples, rho, m, Unshuffled())
+    unshuffled = SimpleNamespace(permutation=lambda group: group)
+    ours = units_by_similarity(n_samples, rho, m, unshuffled)
     np.testing.assert_array_equal(ours, printed_algorithm_2(groups, n_samples, m, corrected=True))
     printed = printed_algorithm_2(groups, n_samples, m, corrected=False)
     assert (printed.sum(axis=1) != n_samples.sum()).any()
@@ -296,10 +291,9 @@ def test_remembered_pairs_agree_with_those_of_all_updates(measure):
     """Rounds in which the clients with the same remainder modulo three are alike."""
     sampler = ClusteredSimilarity(m=4, measure=measure).prepared(setup(runs=2))
     for t in range(4):
-        slots, _ = play(sampler, setup(runs=2), t)
-        noise = np.random.default_rng(t).normal(size=(len(slots), D))
-        updates = np.eye(3, D)[slots.client % 3] + 0.01 * noise
-        sampler.saw_updates(slots, updates.astype(np.float32))
+        noise = np.random.default_rng(t).normal(size=(N, D))
+        updates = (np.eye(3, D)[np.arange(N) % 3] + 0.01 * noise).astype(np.float32)
+        play(sampler, setup(2), t, trained=lambda slots, u=updates: {"updates": u[slots.client]})
     for G, remembered in zip(sampler.state()["G"], sampler.state()["pairs"], strict=True):
         assert (G != 0).any(1).sum() > 4
         np.testing.assert_allclose(remembered, pairs(G, measure), atol=1e-12)

@@ -1,6 +1,7 @@
 """Hartley and Rao's sampling and ISFedAvg's probabilities, compared with exact results."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,14 +24,9 @@ UNIT = 2**-40  # of the progressive totals
 ABOVE_ONE = np.nextafter(1, 0)
 
 
-class Fixed:
-    """Stands for a generator whose next uniform variate is known."""
-
-    def __init__(self, d):
-        self.d = d
-
-    def random(self):
-        return self.d
+def fixed(d):
+    """Return what stands for a generator whose next uniform variate is d."""
+    return SimpleNamespace(random=lambda: d)
 
 
 def pieces(totals):
@@ -85,7 +81,7 @@ class TestHartleyRao:
         ],
     )
     def test_rounding_does_not_change_the_number_of_draws(self, pi, d):
-        units = hartley_rao(np.array(pi), Fixed(d))
+        units = hartley_rao(np.array(pi), fixed(d))
         assert len(units) == round(sum(pi))
         assert (np.array(pi)[units] > 0).all()
 
@@ -100,7 +96,7 @@ class TestHartleyRao:
             expected = [
                 k for k in range(n) if any(total[k] <= d + j < total[k + 1] for j in range(L))
             ]
-            assert list(hartley_rao(pi, Fixed(d))) == expected
+            assert list(hartley_rao(pi, fixed(d))) == expected
 
     @pytest.mark.parametrize(
         ("pi", "reason"),
@@ -112,7 +108,7 @@ class TestHartleyRao:
     )
     def test_values_that_are_not_inclusion_probabilities_are_rejected(self, pi, reason):
         with pytest.raises(InputError, match=reason):
-            hartley_rao(np.array(pi), Fixed(0.5))
+            hartley_rao(np.array(pi), fixed(0.5))
 
     def test_rows_of_a_batch_are_drawn_independently(self):
         rng = np.random.default_rng(2)
@@ -120,7 +116,7 @@ class TestHartleyRao:
         d = rng.random((7, 3))
         marks = systematic_units(progressive_totals(pi), d)
         for row in np.ndindex(7, 3):
-            expected = hartley_rao(pi[row], Fixed(d[row]))
+            expected = hartley_rao(pi[row], fixed(d[row]))
             np.testing.assert_array_equal(np.flatnonzero(marks[row]), expected)
 
 
