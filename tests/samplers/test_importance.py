@@ -152,11 +152,6 @@ class TestInclusion:
 class TestProbabilities:
     """Against the paper's formulas, summed term by term."""
 
-    rng = np.random.default_rng(4)
-    K, N, M = 4, 5, 3
-    E, B = np.array([1, 2, 3, 5]), np.array([1, 2, 4, 3])
-    gradients = rng.normal(size=(K, N, M))  # ∇Q_k(w; x_{k,n})
-
     @pytest.mark.parametrize("lost", [0.0, np.inf, np.nan])
     def test_without_usable_norms_samples_are_equally_likely_and_padding_is_excluded(self, lost):
         norms = np.array([[lost, lost, 0.0], [1.0, 3.0, 0.0]])
@@ -164,12 +159,14 @@ class TestProbabilities:
         np.testing.assert_array_equal(probabilities, [[0.5, 0.5, 0], [0.25, 0.75, 0]])
 
     def test_variability_is_equation_23_at_the_probabilities_of_44(self):
-        norms = np.linalg.norm(self.gradients, axis=-1)
+        E, B = np.array([1, 2, 3, 5]), np.array([1, 2, 4, 3])
+        gradients = np.random.default_rng(4).normal(size=(4, 5, 3))  # ∇Q_k(w; x_{k,n})
+        norms = np.linalg.norm(gradients, axis=-1)
         p = in_proportion(norms)
-        result = data_variability(norms.mean(-1), self.E, self.B)
-        for k in range(self.K):
-            total = sum(norms[k, n] ** 2 / p[k, n] for n in range(self.N))
-            expected = 6 / (self.E[k] * self.B[k] * self.N**2) * total
+        result = data_variability(norms.mean(-1), E, B)
+        for k in range(4):
+            total = sum(norms[k, n] ** 2 / p[k, n] for n in range(5))
+            expected = 6 / (E[k] * B[k] * 5**2) * total
             assert result[k] == pytest.approx(expected)
 
 

@@ -1,6 +1,7 @@
 """MIFA and FedVARP: the server's step, compared with a loop over clients."""
 
 import numpy as np
+import pytest
 
 from fedsampling.samplers.memory_of_updates import MIFA, FedVARP
 from fedsampling.samplers.scheme import Setup
@@ -23,9 +24,11 @@ def play(scheme, rounds=8, offered=None):
         yield slots.client, updates, omega @ updates + ready.addition()[0]
 
 
-def test_mifa_steps_by_the_last_update_of_every_client():
+@pytest.mark.parametrize("offered", [None, [[t % N] for t in range(8)]])
+def test_mifa_steps_by_the_last_update_of_every_client_available_or_not(offered):
     last = np.zeros((N, D))
-    for clients, updates, step in play(MIFA(m=M)):
+    for clients, updates, step in play(MIFA(m=M), offered=offered):
+        assert len(clients) == (1 if offered else M)
         for client, update in zip(clients, updates, strict=True):
             last[client] = update
         expected = sum(p * update for p, update in zip(P, last, strict=True))
@@ -41,11 +44,3 @@ def test_fedvarp_corrects_remembered_updates_by_the_new_ones():
         np.testing.assert_allclose(step, expected, rtol=1e-5, atol=1e-6)
         for client, update in zip(clients, updates, strict=True):
             last[client] = update
-
-
-def test_unavailable_clients_count_with_their_last_updates():
-    last = np.zeros((N, D))
-    for clients, updates, step in play(MIFA(m=4), offered=[[t % N] for t in range(8)]):
-        assert len(clients) == 1
-        last[clients[0]] = updates[0]
-        np.testing.assert_allclose(step, P @ last, rtol=1e-5, atol=1e-6)
