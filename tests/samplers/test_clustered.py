@@ -25,9 +25,9 @@ from fedsampling.samplers.clustered import (
     units_by_size,
 )
 from fedsampling.samplers.numerics import dissimilarities, pairs, ward_groups
-from fedsampling.samplers.scheme import Setup, Slots, View
+from fedsampling.samplers.scheme import Setup, Slots
 
-from .rounds import play
+from .rounds import play, sized
 
 MEASURES = ["arccos", "l2", "l1"]
 sizes = st.one_of(
@@ -74,15 +74,11 @@ def test_rows_and_columns_of_algorithm_1_sum_exactly(n_samples, data):
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30).filter(any), st.data())
 def test_draws_from_pieces_equal_draws_from_whole_distributions(n_samples, data):
-    p = np.array(n_samples) / sum(n_samples)
-    sampler = ClusteredSize(m=data.draw(st.integers(1, len(p))))
-    view = View(np.array(n_samples), p, 0, 3)
-    rng = Draws(np.arange(3), 0)
-    ready = sampler.prepared(Setup(view.n_samples, p))
-    drawn = ready.select(view, rng)
-    assert (ready.weigh(drawn, view, rng) == 1 / sampler.m).all()
-    r = allocate_by_size(view.n_samples, sampler.m)
-    expected = one_from_each(r, rng.uniforms("clients", sampler.m))
+    setup, m = sized(n_samples, 3), data.draw(st.integers(1, len(n_samples)))
+    drawn, omega = play(ClusteredSize(m=m).prepared(setup), setup)
+    assert (omega == 1 / m).all()
+    r = allocate_by_size(setup.n_samples, m)
+    expected = one_from_each(r, Draws(np.arange(3), 0).uniforms("clients", m))
     np.testing.assert_array_equal(drawn.client, Slots.drawn(expected, "independently").client)
 
 
