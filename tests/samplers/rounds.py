@@ -1,6 +1,7 @@
 """Rounds of a prepared sampler, without training."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -14,15 +15,43 @@ def equal(n, runs=1, **options):
     return Setup(one_each, one_each / n, runs, **options)
 
 
+def sized(sizes, runs=1, **options):
+    """Describe clients whose importance is in proportion to their numbers of samples."""
+    sizes = np.array(sizes)
+    return Setup(sizes, sizes / sizes.sum(), runs, **options)
+
+
 def play(sampler, setup, t=0, observed=None, trained=lambda slots: {}, offered=None):
     """Play round t; return the slots and their weights.
 
     The server knows `observed` before it selects among the clients `offered` (by default all), and
-    what `trained` returns of the slots, such as ``update_norms``, after their training.
+    what `trained` returns of the slots, such as ``update_norms``, after their training; a sampler
+    with memory sees their ``updates``.
     """
     view = View(setup.n_samples, setup.p, t, setup.runs, observed or {})
     view = view if offered is None else view.restricted_to(np.array(offered))
     draws = Draws(np.arange(setup.runs), t)
     slots = sampler.select(view, draws)
-    after = replace(view, observed={**view.observed, **trained(slots)})
+    news = trained(slots)
+    if "updates" in news:
+        sampler.saw_updates(slots, news["updates"])
+    after = replace(view, observed={**view.observed, **news})
     return slots, sampler.weigh(slots, after, draws)
+
+
+def play_all(sampler, setup, rounds, observed=None, trained=lambda t, slots: {}, offered=None):
+    """Play rounds 0, 1, …; yield the slots and the weights of each.
+
+    What `observed` and `offered` have of each round, and `trained` as a function of the round too,
+    is as for `play`.
+    """
+    for t in range(rounds):
+        known, present = (None if of is None else of[t] for of in (observed, offered))
+        yield play(sampler, setup, t, known, partial(trained, t), present)
+
+
+def mean_weights(slots, omega, setup):
+    """Return the mean of every client's weight over the runs, and its standard error."""
+    total = np.zeros((setup.runs, len(setup.p)))
+    np.add.at(total, (slots.run, slots.client), omega)
+    return total.mean(0), total.std(0) / np.sqrt(setup.runs)

@@ -7,33 +7,30 @@ import pytest
 from scipy.stats import chisquare
 
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.basic import MD, FedAvg, Poisson, Random, Uniform
-from fedsampling.samplers.scheme import Setup, scheme
+from fedsampling.samplers.basic import MD, FedAvg, Poisson, Uniform
+from fedsampling.samplers.scheme import scheme
 
-from .rounds import equal, play
+from .rounds import equal, mean_weights, play, sized
 
 P = np.array([0.1, 0.3, 0.2, 0.4])
 RUNS = 20_000
 
 
+SETUP = replace(equal(4, RUNS), p=P)
+
+
 def select(sampler):
-    return play(sampler, Setup(np.ones(4, np.int64), P, RUNS), t=5)
-
-
-def weights(sampler):
-    """ω of every client in every run, shape (RUNS, 4)."""
-    slots, omega = select(sampler)
-    total = np.zeros((RUNS, 4))
-    np.add.at(total, (slots.run, slots.client), omega)
-    return total
+    return play(sampler, SETUP, t=5)
 
 
 def test_fedavg_takes_a_shorter_step_than_full_participation():
     """Equation (3): E[ω_i] = (m/n) p_i, with the draws of uniform sampling."""
-    total = weights(FedAvg(m=2))
-    error = total.std(0) / np.sqrt(RUNS)
-    assert (np.abs(total.mean(0) - P / 2) < 5 * error).all()
-    np.testing.assert_allclose(2 * total, weights(Uniform(m=2)))
+    slots, omega = select(FedAvg(m=2))
+    mean, error = mean_weights(slots, omega, SETUP)
+    assert (np.abs(mean - P / 2) < 5 * error).all()
+    uniform, of_uniform = select(Uniform(m=2))
+    np.testing.assert_array_equal(slots.client, uniform.client)
+    np.testing.assert_allclose(2 * omega, of_uniform)
 
 
 def test_duplicate_draws_share_a_slot_or_have_one_each():
@@ -56,23 +53,20 @@ def test_uniform_draws_distinct_clients_and_all_ordered_pairs_are_equally_likely
     assert chisquare(count[~np.eye(4, dtype=bool)]).pvalue > 1e-4
 
 
-def test_random_is_unbiased_only_for_equal_importances():
-    unequal = replace(equal(4), p=P)
-    claims = [Random(m=2).prepared(setup).unbiased for setup in (unequal, equal(4))]
+@pytest.mark.parametrize("name", ["random", "fedavg_normalised"])
+def test_unbiased_only_for_equal_importances(name):
+    claims = [scheme(name, m=2).prepared(setup).unbiased for setup in (SETUP, equal(4))]
     assert claims == [False, True]
 
 
 def test_poisson_rejects_probabilities_above_one():
     with pytest.raises(InputError, match="use m <= 2"):
-        Poisson(m=3).prepared(replace(equal(4), p=P))
+        Poisson(m=3).prepared(SETUP)
 
 
 def test_normalised_fedavg_averages_by_importance_over_the_selected_clients():
     sizes = np.array([1, 2, 3, 4])
-    setup = Setup(sizes, sizes / 10, 50)
-    ready = scheme("fedavg_normalised", m=2).prepared(setup)
-    slots, omega = play(ready, setup)
+    setup = sized(sizes, 50)
+    slots, omega = play(scheme("fedavg_normalised", m=2).prepared(setup), setup)
     for pair, weights in zip(slots.client.reshape(50, 2), omega.reshape(50, 2), strict=True):
         np.testing.assert_allclose(weights, sizes[pair] / sizes[pair].sum())
-    assert not ready.unbiased
-    assert scheme("fedavg_normalised", m=2).prepared(Setup(sizes, np.full(4, 0.25), 1)).unbiased

@@ -8,9 +8,9 @@ from fedsampling.samplers.basic import MD, Uniform
 from fedsampling.samplers.checking import check
 from fedsampling.samplers.checking.check import check_sampler, from_words
 from fedsampling.samplers.interface.in_settings import expand_star
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, invert, scheme
+from fedsampling.samplers.scheme import Scheme, Slots, invert, scheme
 
-from .rounds import play
+from .rounds import mean_weights, play, sized
 
 OURS = {name for name, kind in Scheme.members().items() if kind.code.startswith("fedsampling.")}
 COMMON = {"m": 4, "d": 8, "first": 2, "available": 12, "report": "full", "window": 1}
@@ -172,17 +172,14 @@ def test_rare_large_weights_are_not_called_biased(broken):
 )
 @pytest.mark.parametrize("offered", [[1, 3, 4, 8, 10], [0, 2]])
 def test_unbiased_samplers_are_unbiased_for_the_available_clients(name, offered):
-    runs, n = 8_000, 12
     sizes = np.arange(4, 16)
-    setup = Setup(sizes, sizes / sizes.sum(), runs, dimension=2)
+    setup = sized(sizes, 8_000, dimension=2)
     ready = scheme(name, **({} if name == "full" else {"m": 3})).prepared(setup)
     norms = lambda slots: {"update_norms": np.ones(len(slots))}  # noqa: E731
     slots, omega = play(ready, setup, trained=norms, offered=offered)
-    total = np.bincount(slots.run * n + slots.client, omega, runs * n).reshape(runs, n)
-    error = total.std(0) / np.sqrt(runs)
-    target = np.zeros(n)
-    target[offered] = sizes[offered] / sizes[offered].sum()
-    assert (np.abs(total.mean(0) - target) <= 5 * error + 1e-9).all()  # wrong once in 2e4 times
+    mean, error = mean_weights(slots, omega, setup)
+    target = np.where(np.isin(np.arange(12), offered), sizes, 0) / sizes[offered].sum()
+    assert (np.abs(mean - target) <= 5 * error + 1e-9).all()  # wrong once in 2e4 times
 
 
 def test_a_sampler_that_rejects_all_populations_is_an_error_with_reasons():

@@ -1,6 +1,7 @@
 """Clustered sampling: Algorithms 1 and 2, their guarantees, and the remembered updates."""
 
 from math import floor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,9 +25,9 @@ from fedsampling.samplers.clustered import (
     units_by_size,
 )
 from fedsampling.samplers.numerics import dissimilarities, pairs, ward_groups
-from fedsampling.samplers.scheme import Setup, Slots, View
+from fedsampling.samplers.scheme import Setup, Slots
 
-from .rounds import play
+from .rounds import play, sized
 
 MEASURES = ["arccos", "l2", "l1"]
 sizes = st.one_of(
@@ -73,15 +74,11 @@ def test_rows_and_columns_of_algorithm_1_sum_exactly(n_samples, data):
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30).filter(any), st.data())
 def test_draws_from_pieces_equal_draws_from_whole_distributions(n_samples, data):
-    p = np.array(n_samples) / sum(n_samples)
-    sampler = ClusteredSize(m=data.draw(st.integers(1, len(p))))
-    view = View(np.array(n_samples), p, 0, 3)
-    rng = Draws(np.arange(3), 0)
-    ready = sampler.prepared(Setup(view.n_samples, p))
-    drawn = ready.select(view, rng)
-    assert (ready.weigh(drawn, view, rng) == 1 / sampler.m).all()
-    r = allocate_by_size(view.n_samples, sampler.m)
-    expected = one_from_each(r, rng.uniforms("clients", sampler.m))
+    setup, m = sized(n_samples, 3), data.draw(st.integers(1, len(n_samples)))
+    drawn, omega = play(ClusteredSize(m=m).prepared(setup), setup)
+    assert (omega == 1 / m).all()
+    r = allocate_by_size(setup.n_samples, m)
+    expected = one_from_each(r, Draws(np.arange(3), 0).uniforms("clients", m))
     np.testing.assert_array_equal(drawn.client, Slots.drawn(expected, "independently").client)
 
 
@@ -165,13 +162,6 @@ def printed_algorithm_2(groups, n_samples, m, corrected):
     return r
 
 
-class Unshuffled:
-    """Stands for a generator that leaves every group in its order."""
-
-    def permutation(self, values):
-        return values
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_algorithm_2_agrees_with_the_corrected_box(seed):
     rng = np.random.default_rng(seed)
@@ -179,7 +169,8 @@ def test_algorithm_2_agrees_with_the_corrected_box(seed):
     n_samples = rng.integers(20, 30, size=n)  # so that no client fills a distribution alone
     rho = random_angles(n, seed)
     groups = ward_groups(rho, m * n_samples, int(n_samples.sum()))
-    ours = units_by_similarity(n_samples, rho, m, Unshuffled())
+    unshuffled = SimpleNamespace(permutation=lambda group: group)
+    ours = units_by_similarity(n_samples, rho, m, unshuffled)
     np.testing.assert_array_equal(ours, printed_algorithm_2(groups, n_samples, m, corrected=True))
     printed = printed_algorithm_2(groups, n_samples, m, corrected=False)
     assert (printed.sum(axis=1) != n_samples.sum()).any()
@@ -296,10 +287,9 @@ def test_remembered_pairs_agree_with_those_of_all_updates(measure):
     """Rounds in which the clients with the same remainder modulo three are alike."""
     sampler = ClusteredSimilarity(m=4, measure=measure).prepared(setup(runs=2))
     for t in range(4):
-        slots, _ = play(sampler, setup(runs=2), t)
-        noise = np.random.default_rng(t).normal(size=(len(slots), D))
-        updates = np.eye(3, D)[slots.client % 3] + 0.01 * noise
-        sampler.saw_updates(slots, updates.astype(np.float32))
+        noise = np.random.default_rng(t).normal(size=(N, D))
+        updates = (np.eye(3, D)[np.arange(N) % 3] + 0.01 * noise).astype(np.float32)
+        play(sampler, setup(2), t, trained=lambda slots, u=updates: {"updates": u[slots.client]})
     for G, remembered in zip(sampler.state()["G"], sampler.state()["pairs"], strict=True):
         assert (G != 0).any(1).sum() > 4
         np.testing.assert_allclose(remembered, pairs(G, measure), atol=1e-12)

@@ -5,9 +5,8 @@ from itertools import combinations
 import numpy as np
 
 from fedsampling.samplers.f3ast import F3AST, greedy, tracked
-from fedsampling.samplers.scheme import Setup
 
-from .rounds import play
+from .rounds import play, sized
 
 
 def test_the_selection_reduces_the_variance_most():
@@ -34,9 +33,7 @@ def test_a_rate_is_an_exponential_average():
 
 def test_mean_weights_converge_to_importances_under_unequal_availability():
     n, rounds = 6, 3000
-    sizes = np.array([1, 2, 3, 4, 5, 6])
-    p = sizes / sizes.sum()
-    setup = Setup(sizes, p)
+    setup = sized([1, 2, 3, 4, 5, 6])
     ready = F3AST(m=2, beta=0.005).prepared(setup)
     available = np.random.default_rng(1).random((rounds, n)) < np.linspace(0.3, 0.9, n)
     total = np.zeros(n)
@@ -47,4 +44,4 @@ def test_mean_weights_converge_to_importances_under_unequal_availability():
         slots, omega = play(ready, setup, t, offered=offered)
         if t >= rounds // 2:
             total[slots.client] += omega
-    np.testing.assert_allclose(total / (rounds // 2), p, rtol=0.12)
+    np.testing.assert_allclose(total / (rounds // 2), setup.p, rtol=0.12)

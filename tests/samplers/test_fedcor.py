@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 
 from fedsampling.samplers.fedcor import FedCor, covariance, fitted, greedy, likelihood_slope
 
-from .rounds import equal, play
+from .rounds import equal, play_all
 
 
 def test_slope_is_the_gradient_of_the_log_likelihood():
@@ -55,16 +55,19 @@ def test_greedy_selection_conditions_the_gaussian_process():
     assert result.tolist() == chosen
 
 
+def random_losses(runs, n):
+    """Return what is observed in each of twelve rounds."""
+    return [{"losses": losses} for losses in np.random.default_rng(0).normal(size=(12, runs, n))]
+
+
 def test_losses_are_reported_in_the_warm_up_and_around_later_updates():
     n, m = 8, 3
     setup = equal(n, runs=2)
     ready = FedCor(m=m, warm_up=2, interval=4, first_steps=3, later_steps=3).prepared(setup)
-    rng, reported, selected = np.random.default_rng(0), [], []
-    for t in range(11):
-        slots, omega = play(ready, setup, t, {"losses": rng.normal(size=(2, n))})
+    reported = []
+    for _, omega in play_all(ready, setup, 11, random_losses(2, n)):
         np.testing.assert_allclose(omega, 1 / m)
         reported.append(bool(ready.asked().all()))
-        selected.append(slots.client.reshape(2, m))
     # Warm-up in rounds 0 to 2, whose last change is known in round 3; updates in rounds 4 and 8.
     assert [t for t, is_reported in enumerate(reported) if is_reported] == [0, 1, 2, 3, 4, 5, 8, 9]
     assert ready._times[-1] == 8
@@ -73,24 +76,18 @@ def test_losses_are_reported_in_the_warm_up_and_around_later_updates():
 def test_a_selected_client_is_discounted_until_the_next_update():
     setup = equal(6)
     ready = FedCor(m=2, warm_up=1, interval=100, first_steps=2).prepared(setup)
-    for t in range(4):
-        slots, _ = play(ready, setup, t, {"losses": np.arange(6.0)[None]})
-        if t == 2:
-            assert sorted(ready._alpha[0].tolist()) == pytest.approx([0.9, 0.9, 1, 1, 1, 1])
-            assert ready._alpha[0, slots.client] == pytest.approx([0.9, 0.9])
+    *_, (slots, _) = play_all(ready, setup, 3, [{"losses": np.arange(6.0)[None]}] * 3)
+    assert sorted(ready._alpha[0].tolist()) == pytest.approx([0.9, 0.9, 1, 1, 1, 1])
+    assert ready._alpha[0, slots.client] == pytest.approx([0.9, 0.9])
 
 
 def test_observations_are_forgotten_by_age():
-    setup, rng = equal(6), np.random.default_rng(0)
+    setup = equal(6)
     settings = {"m": 2, "warm_up": 2, "interval": 5, "first_steps": 2, "later_steps": 2}
     ready = FedCor(history=6, **settings).prepared(setup)
     all_kept = FedCor(history=100, **settings).prepared(setup)
-    positions = []
-    for t in range(12):
-        losses = {"losses": rng.normal(size=(1, 6))}
-        for sampler in (ready, all_kept):
-            play(sampler, setup, t, losses)
-        positions.append(np.array_equal(ready._X, all_kept._X))
+    played = [play_all(one, setup, 12, random_losses(1, 6)) for one in (ready, all_kept)]
+    positions = [np.array_equal(ready._X, all_kept._X) for _ in zip(*played, strict=True)]
     # Round 5 is learned in round 6, when the oldest observation (round 0) has age 5; round 10 in
     # round 11, when rounds 0 to 2 are older than 6 rounds.
     assert positions == [True] * 11 + [False]

@@ -5,9 +5,8 @@ from itertools import combinations
 import numpy as np
 
 from fedsampling.samplers.fedgs import FedGS, best_set, gain, graph_distances, similarities
-from fedsampling.samplers.scheme import Setup
 
-from .rounds import play
+from .rounds import play_all, sized
 
 
 def objective(A, u, members):
@@ -16,11 +15,9 @@ def objective(A, u, members):
 
 def played(scheme, counts, rounds, offered=None):
     """Play rounds; yield each round's clients, weights and bits."""
-    sizes = counts.sum(1)
-    setup = Setup(sizes, sizes / sizes.sum(), 1, label_counts=counts)
+    setup = sized(counts.sum(1), label_counts=counts)
     ready = scheme.prepared(setup)
-    for t in range(rounds):
-        slots, omega = play(ready, setup, t, offered=None if offered is None else offered[t])
+    for slots, omega in play_all(ready, setup, rounds, offered=offered):
         yield slots.client, omega, ready.exchange_bits()
 
 

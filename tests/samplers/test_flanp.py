@@ -6,19 +6,18 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.flanp import Flanp, fastest
 
-from .rounds import equal
-from .rounds import play as play_one
+from . import rounds
 
 DELAYS = np.array([5.0, 1, 9, 2, 7, 3])
 
 
 def prepared(runs=1, **settings):
-    return Flanp(**settings).prepared(equal(6, runs, delays=DELAYS))
+    return Flanp(**settings).prepared(rounds.equal(6, runs, delays=DELAYS))
 
 
 def play(sampler, gradients=None, t=0, runs=1):
     observed = {"delays": DELAYS} | ({} if gradients is None else {"gradients": gradients})
-    return play_one(sampler, equal(6, runs), t, observed)
+    return rounds.play(sampler, rounds.equal(6, runs), t, observed)
 
 
 def test_the_fastest_clients_are_selected_and_ties_are_broken_by_index():

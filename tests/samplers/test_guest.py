@@ -22,15 +22,8 @@ from fedsampling.samplers.interface.guest import pack, unpack
 from fedsampling.samplers.scheme import Scheme
 
 MD = {"name": "md", "m": 3}
-WORK = {
-    "model": "softmax",
-    "steps": 1,
-    "batch": 2,
-    "step": 0.1,
-    "rounds": 3,
-    "seeds": 2,
-    "delays": "synthetic",
-}
+SHORT = {"model": "softmax", "steps": 1, "batch": 2, "step": 0.1, "rounds": 3, "seeds": 2}
+WORK = SHORT | {"delays": "synthetic"}
 HEAD = """
 import random, numpy as np, torch, fedsampling as fs
 from typing import ClassVar
@@ -106,17 +99,18 @@ STACKED = (
 FORMS = {"one run": ONE_RUN, "stacked": STACKED}
 VIEW = ("view.p", "view.n_samples", "view.offered")
 OBSERVED = ("losses", "gradients", "delays")
+SETUP = ("setup.p", "setup.n_samples", "setup.labels", "setup.delays")
 # Arrays that each method can reach, by form.
 ARRAYS = {
     "one run": {
-        "prepare": ("setup.p", "setup.n_samples", "setup.labels", "setup.delays"),
+        "prepare": SETUP,
         "select": (*VIEW, *(f"view.{name}" for name in OBSERVED), "self.p"),
         "saw_updates": ("clients", "updates", "self.kept"),
         "weigh": ("clients", *VIEW, "view.update_norms", "view.work_losses", "self.kept"),
         "measured": ("self.kept", "self.p"),
     },
     "stacked": {
-        "prepare": ("setup.p", "setup.n_samples", "setup.labels", "setup.delays"),
+        "prepare": SETUP,
         "select": (*VIEW, *(f"view.observed['{name}']" for name in OBSERVED), "rng.seeds"),
         "saw_updates": ("slots.run", "slots.client", "slots.scale", "updates", "self.kept"),
         "weigh": ("slots.run", "slots.times", *VIEW, "view.observed['update_norms']", "rng.seeds"),
@@ -354,7 +348,6 @@ def test_functions_cannot_change_the_data_that_they_reach(data, statement):
         write()
         return torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
 
-    work = {key: value for key, value in WORK.items() if key != "delays"}
     writers = ({}, {"loss": loss}, {"metrics": {"mine": lambda *_: write() or 1}},
                {"on_round": write})  # fmt: skip
     values = []
@@ -363,7 +356,7 @@ def test_functions_cannot_change_the_data_that_they_reach(data, statement):
         options = {"delays": arrays["seconds"], "availability": arrays["available"]}
         state = data.x.copy(), data.p.copy()
         try:
-            table = fs.train(data, MD, **work, **options, **writer)
+            table = fs.train(data, MD, **SHORT, **options, **writer)
         except (InputError, ValueError) as error:
             assert "is read-only" in str(error)  # noqa: PT017
         else:

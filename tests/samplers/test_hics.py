@@ -15,7 +15,7 @@ from fedsampling.samplers.hics import (
     estimated_entropy,
 )
 
-from .rounds import equal, play
+from .rounds import equal, play, play_all
 
 UPDATES = np.array([[0.2, -0.1, -0.1], [0.0, 0.1, -0.1], [-0.1, 0.3, -0.2], [0.1, 0.1, 0.1]])
 
@@ -59,10 +59,9 @@ def test_all_clients_train_once_before_any_trains_twice():
     setup = equal(n, runs=3)
     ready = HiCS(m=m, temperature=0.1, horizon=20).prepared(setup)
     counts = np.zeros((3, n), int)
-    rng = np.random.default_rng(0)
-    for t in range(10):
-        updates = {"bias_updates": rng.normal(size=(3 * m, 3))}
-        slots, _ = play(ready, setup, t, trained=lambda _, updates=updates: updates)
+    updates = np.random.default_rng(0).normal(size=(10, 3 * m, 3))
+    played = play_all(ready, setup, 10, trained=lambda t, _: {"bias_updates": updates[t]})
+    for t, (slots, _) in enumerate(played):
         pairs = {*zip(slots.run.tolist(), slots.client.tolist(), strict=True)}
         assert len(pairs) == len(slots) == 3 * m  # distinct clients
         np.add.at(counts, (slots.run, slots.client), 1)

@@ -1,6 +1,7 @@
 """Hartley and Rao's sampling and ISFedAvg's probabilities, compared with exact results."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,14 +24,9 @@ UNIT = 2**-40  # of the progressive totals
 ABOVE_ONE = np.nextafter(1, 0)
 
 
-class Fixed:
-    """Stands for a generator whose next uniform variate is known."""
-
-    def __init__(self, d):
-        self.d = d
-
-    def random(self):
-        return self.d
+def fixed(d):
+    """Return what stands for a generator whose next uniform variate is d."""
+    return SimpleNamespace(random=lambda: d)
 
 
 def pieces(totals):
@@ -85,7 +81,7 @@ class TestHartleyRao:
         ],
     )
     def test_rounding_does_not_change_the_number_of_draws(self, pi, d):
-        units = hartley_rao(np.array(pi), Fixed(d))
+        units = hartley_rao(np.array(pi), fixed(d))
         assert len(units) == round(sum(pi))
         assert (np.array(pi)[units] > 0).all()
 
@@ -100,7 +96,7 @@ class TestHartleyRao:
             expected = [
                 k for k in range(n) if any(total[k] <= d + j < total[k + 1] for j in range(L))
             ]
-            assert list(hartley_rao(pi, Fixed(d))) == expected
+            assert list(hartley_rao(pi, fixed(d))) == expected
 
     @pytest.mark.parametrize(
         ("pi", "reason"),
@@ -112,7 +108,7 @@ class TestHartleyRao:
     )
     def test_values_that_are_not_inclusion_probabilities_are_rejected(self, pi, reason):
         with pytest.raises(InputError, match=reason):
-            hartley_rao(np.array(pi), Fixed(0.5))
+            hartley_rao(np.array(pi), fixed(0.5))
 
     def test_rows_of_a_batch_are_drawn_independently(self):
         rng = np.random.default_rng(2)
@@ -120,7 +116,7 @@ class TestHartleyRao:
         d = rng.random((7, 3))
         marks = systematic_units(progressive_totals(pi), d)
         for row in np.ndindex(7, 3):
-            expected = hartley_rao(pi[row], Fixed(d[row]))
+            expected = hartley_rao(pi[row], fixed(d[row]))
             np.testing.assert_array_equal(np.flatnonzero(marks[row]), expected)
 
 
@@ -156,11 +152,6 @@ class TestInclusion:
 class TestProbabilities:
     """Against the paper's formulas, summed term by term."""
 
-    rng = np.random.default_rng(4)
-    K, N, M = 4, 5, 3
-    E, B = np.array([1, 2, 3, 5]), np.array([1, 2, 4, 3])
-    gradients = rng.normal(size=(K, N, M))  # ∇Q_k(w; x_{k,n})
-
     @pytest.mark.parametrize("lost", [0.0, np.inf, np.nan])
     def test_without_usable_norms_samples_are_equally_likely_and_padding_is_excluded(self, lost):
         norms = np.array([[lost, lost, 0.0], [1.0, 3.0, 0.0]])
@@ -168,12 +159,14 @@ class TestProbabilities:
         np.testing.assert_array_equal(probabilities, [[0.5, 0.5, 0], [0.25, 0.75, 0]])
 
     def test_variability_is_equation_23_at_the_probabilities_of_44(self):
-        norms = np.linalg.norm(self.gradients, axis=-1)
+        E, B = np.array([1, 2, 3, 5]), np.array([1, 2, 4, 3])
+        gradients = np.random.default_rng(4).normal(size=(4, 5, 3))  # ∇Q_k(w; x_{k,n})
+        norms = np.linalg.norm(gradients, axis=-1)
         p = in_proportion(norms)
-        result = data_variability(norms.mean(-1), self.E, self.B)
-        for k in range(self.K):
-            total = sum(norms[k, n] ** 2 / p[k, n] for n in range(self.N))
-            expected = 6 / (self.E[k] * self.B[k] * self.N**2) * total
+        result = data_variability(norms.mean(-1), E, B)
+        for k in range(4):
+            total = sum(norms[k, n] ** 2 / p[k, n] for n in range(5))
+            expected = 6 / (E[k] * B[k] * 5**2) * total
             assert result[k] == pytest.approx(expected)
 
 

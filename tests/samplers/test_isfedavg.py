@@ -1,5 +1,7 @@
 """ISFedAvg is unbiased: exact sums over all outcomes of systematic sampling."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from small_network import without_tests
@@ -25,14 +27,9 @@ MODEL = linear_regression(0.1)
 E, B = np.array([1, 2, 1, 3, 2]), np.array([3, 2, 1, 4, 7])
 
 
-class OneUniform:
-    """Stands for the draws of a round whose variates d are known."""
-
-    def __init__(self, d):
-        self.d = d
-
-    def uniform(self, purpose):
-        return self.d
+def one_uniform(d):
+    """Return what stands for the draws of a round whose variates are d."""
+    return SimpleNamespace(uniform=lambda purpose: d)
 
 
 def pieces(pi):
@@ -67,10 +64,10 @@ def test_estimate_of_the_aggregate_gradient_is_unbiased(data, rule, variability)
     w = np.array([0.5, 2.0])
     gradients = MODEL.client_gradients(w[None], data)[0]
     sampler, view = at_model(data, rule, 1, w, variability)
-    sampler.select(view, OneUniform(np.array([0.5])))
+    sampler.select(view, one_uniform(np.array([0.5])))
     d, length = pieces(capped(sampler.state()["p_agents"][0], L))
     sampler, view = at_model(data, rule, len(d), w, variability)  # one run for each piece
-    slots = sampler.select(view, OneUniform(d))
+    slots = sampler.select(view, one_uniform(d))
     assert (np.bincount(slots.run) == L).all()
     omega = sampler.weigh(slots, view, None)
 

@@ -14,7 +14,7 @@ from fedsampling.samplers.tifl import (
     tiers,
 )
 
-from .rounds import equal, play
+from .rounds import equal, play, play_all
 
 SECONDS = np.array([5.0, 1, 9, 2, 7, 3, 8, 4])
 
@@ -112,12 +112,11 @@ SETUP = equal(6, runs=300, delays=np.arange(6.0))
 
 def tiers_of_rounds(ready, losses, rounds):
     """Return the tier of each round and run; client k is in tier k // 2."""
-    drawn = []
-    for t in range(rounds):
-        observed = {"losses": np.tile(losses(t), (300, 1)), "delays": np.arange(6)}
-        slots, _ = play(ready, SETUP, t, observed)
-        drawn.append(slots.client.reshape(300, -1)[:, 0] // 2)
-    return np.array(drawn)
+    observed = [
+        {"losses": np.tile(losses(t), (300, 1)), "delays": np.arange(6)} for t in range(rounds)
+    ]
+    played = play_all(ready, SETUP, rounds, observed)
+    return np.array([slots.client.reshape(300, -1)[:, 0] // 2 for slots, _ in played])
 
 
 def prepared(**settings):
@@ -135,10 +134,8 @@ def test_odds_change_if_the_last_tier_has_not_improved():
 
 
 def test_losses_are_asked_only_every_interval():
-    ready, asked = prepared(interval=3), []
-    for t in range(7):
-        play(ready, SETUP, t, {"losses": np.ones((300, 6)), "delays": np.arange(6)})
-        asked.append(bool(ready.asked().all()))
+    ready, observed = prepared(interval=3), {"losses": np.ones((300, 6)), "delays": np.arange(6)}
+    asked = [ready.asked().all() for _ in play_all(ready, SETUP, 7, [observed] * 7)]
     assert asked == [True, False, False, True, False, False, True]
 
 

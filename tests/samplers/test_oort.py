@@ -4,8 +4,7 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from tests.samplers.rounds import equal
-from tests.samplers.rounds import play as play_one
+from tests.samplers.rounds import equal, play_all, sized
 
 from fedsampling.samplers.oort import (
     Oort,
@@ -18,7 +17,6 @@ from fedsampling.samplers.oort import (
     system_utility,
     utilities,
 )
-from fedsampling.samplers.scheme import Setup
 
 
 def test_statistical_utility_is_that_of_single_samples():
@@ -51,14 +49,17 @@ def test_clients_above_the_cut_off_are_admitted():
     assert admitted(util, 2, 1.0).tolist() == [True, False, False, True]
 
 
+def played(scheme, setup, rounds, loss):
+    """Return the sampler after the rounds, and each round's slots and weights."""
+    ready, delays = scheme.prepared(setup), [{"delays": setup.delays}] * rounds
+    losses = lambda t, slots: {"work_losses": loss(t, slots.client)}  # noqa: E731
+    return ready, [*play_all(ready, setup, rounds, delays, losses)]
+
+
 def play(scheme, rounds, loss, n=10, runs=4):
     setup = equal(n, runs, delays=np.arange(1.0, n + 1))
-    ready, observed = scheme.prepared(setup), {"delays": setup.delays}
-    played = []
-    for t in range(rounds):
-        losses = lambda slots, t=t: {"work_losses": loss(t, slots.client)}  # noqa: E731
-        played.append(play_one(ready, setup, t, observed, losses)[0])
-    return ready, played
+    ready, results = played(scheme, setup, rounds, loss)
+    return ready, [slots for slots, _ in results]
 
 
 def test_each_round_takes_m_different_clients_and_explores_at_its_rate():
@@ -123,18 +124,13 @@ def test_the_pool_has_ten_times_as_many_clients_as_are_drawn():
 
 
 def play_fedscale(scheme, rounds, n=30, runs=1, loss=lambda t, clients: np.ones(len(clients))):
-    sizes = np.arange(1, n + 1) * 10
-    p, seconds = sizes / sizes.sum(), np.linspace(1, 9, n)
-    setup = Setup(sizes, p, runs, delays=seconds)
-    ready = scheme.prepared(setup)
-    for t in range(rounds):
-        losses = lambda slots, t=t: {"work_losses": loss(t, slots.client)}  # noqa: E731
-        yield ready, *play_one(ready, setup, t, {"delays": seconds}, losses)
+    setup = sized(np.arange(1, n + 1) * 10, runs, delays=np.linspace(1, 9, n))
+    return played(scheme, setup, rounds, loss)
 
 
 def test_the_first_round_explores_by_samples_and_speed():
     runs = 400
-    ((ready, slots, omega),) = play_fedscale(OortFedScale(m=4, pace=30), 1, runs=runs)
+    ready, ((slots, omega),) = play_fedscale(OortFedScale(m=4, pace=30), 1, runs=runs)
     sizes, seconds = np.arange(1, 31) * 10.0, np.linspace(1, 9, 30)
     T = sorted(seconds)[9]
     value = [s * (T / t) ** 2 if t > T else s for s, t in zip(sizes, seconds, strict=True)]
@@ -148,7 +144,7 @@ def test_the_first_round_explores_by_samples_and_speed():
 
 
 def test_the_utility_adds_uncertainty_to_the_scaled_reward():
-    *_, (ready, _, _) = play_fedscale(OortFedScale(m=5), 6)
+    ready, _ = play_fedscale(OortFedScale(m=5), 6)
     old, reward = np.flatnonzero(ready._last[0] > 0), ready._reward[0]
     ceiling, floor = np.sort(reward)[int(30 * 0.9)], 0.999 * reward.min()
     expected = (np.minimum(reward[old], ceiling) - floor) / (reward.max() - floor)
@@ -167,11 +163,11 @@ def test_the_pacer_moves_in_both_directions(rounds, growth, pace):
         return growth ** (t >= 4) / (clients + 1)
 
     scheme = OortFedScale(m=6, window=4, explore=1e-9, explore_least=0.0)
-    *_, (ready, _, _) = play_fedscale(scheme, rounds, n=6, loss=loss)
+    ready, _ = play_fedscale(scheme, rounds, n=6, loss=loss)
     assert ready._paces[0] == pace
 
 
 def test_all_draws_exploit_once_all_clients_are_explored():
-    played = [*play_fedscale(OortFedScale(m=4), 20, n=8)]
-    assert all(len(slots) == len({*slots.client.tolist()}) == 4 for _, slots, _ in played)
-    assert (played[-1][0]._last > 0).all()
+    ready, results = play_fedscale(OortFedScale(m=4), 20, n=8)
+    assert all(len(slots) == len({*slots.client.tolist()}) == 4 for slots, _ in results)
+    assert (ready._last > 0).all()

@@ -287,9 +287,7 @@ def test_with_constant_norms_probabilities_converge_to_the_optimal_ones():
     norms, n = np.array([1.0, 2, 4, 0.5, 1]), 5
     setup = rounds.equal(n)
     ready = KVib(m=2, horizon=10**9, gamma=1e-3).prepared(setup)
-    for t in range(1500):
-        slots, omega = rounds.play(
-            ready, setup, t, trained=lambda slots: {"update_norms": norms[slots.client]}
-        )
+    trained = lambda _, slots: {"update_norms": norms[slots.client]}  # noqa: E731
+    for slots, omega in rounds.play_all(ready, setup, 1500, trained=trained):
         np.testing.assert_allclose(omega, 1 / n / ready._q[0, slots.client])
     np.testing.assert_allclose(ready._q[0], probabilities(norms, 2), rtol=0.12)

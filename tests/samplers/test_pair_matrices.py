@@ -5,8 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Setup, View, scheme
+from fedsampling.samplers.scheme import scheme
+
+from .rounds import play, sized
 
 LARGE = {
     "clustered_similarity": {"m": 10},
@@ -23,7 +24,6 @@ def test_declared_matrices_agree_with_the_memory_of_a_selection(name):
     sampler = scheme(name, **LARGE[name])
     rng = np.random.default_rng(0)
     sizes = rng.integers(5, 50, n)
-    draws = Draws(np.zeros(1, np.int64), 0)
     tracemalloc.start()
     place = rng.random((n, 1))
     observed = {"delays": rng.lognormal(size=n)}
@@ -32,9 +32,8 @@ def test_declared_matrices_agree_with_the_memory_of_a_selection(name):
     if "heterogeneity" in sampler.needs:
         observed["heterogeneity"] = np.abs(place - place.T)[None]
     tracemalloc.reset_peak()
-    setup = Setup(sizes, sizes / sizes.sum(), dimension=d, delays=observed["delays"])
-    ready = sampler.prepared(setup)
-    ready.select(View(sizes, setup.p, 0, 1, observed), draws)
+    setup = sized(sizes, dimension=d, delays=observed["delays"])
+    play(sampler.prepared(setup), setup, observed=observed)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak / 2 < 8 * sampler.pair_matrices * n**2 < 2 * peak

@@ -6,7 +6,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 from papers.rizk2022importance.simulations import successive_inclusion
-from tests.samplers.rounds import equal, play
+from tests.samplers.rounds import equal, play, play_all
 
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.power_of_choice import (
@@ -67,10 +67,8 @@ def test_the_remembered_variant_selects_new_clients_first_then_the_largest_repor
     ready = scheme("rpow_d", m=2, d=6).prepared(setup)
     loss = np.array([0.1, 0.9, 0.3, 0.8, 0.2, 0.7])
     seen = np.zeros((runs, n), np.int64)
-    for t in range(4):
-        slots, omega = play(
-            ready, setup, t, trained=lambda slots: {"work_losses": loss[slots.client]}
-        )
+    trained = lambda _, slots: {"work_losses": loss[slots.client]}  # noqa: E731
+    for t, (slots, omega) in enumerate(play_all(ready, setup, 4, trained=trained)):
         seen[slots.run, slots.client] += 1
         assert omega.tolist() == [0.5] * 6
         if t == 2:

@@ -13,7 +13,7 @@ from fedsampling.samplers.runtime import (
 )
 from fedsampling.samplers.scheme import Setup
 
-from .rounds import equal, play
+from .rounds import equal, mean_weights, play, play_all, sized
 
 
 def clients(n, tail, seed=0):
@@ -114,9 +114,9 @@ def test_draws_follow_the_probabilities_and_weights_are_their_inverse(scheme, du
 def test_luo_remembers_the_largest_norm_and_approx_opt_the_last(scheme, odds):
     setup = equal(3, delays=np.ones(3))
     ready = scheme(m=1, c=0.0).prepared(setup)
-    for t, norms in enumerate(([4.0, 1, 1], [1.0, 1, 2])):
-        observed = {"delays": setup.delays, "gradients": np.array(norms)[None, :, None]}
-        slots, omega = play(ready, setup, t, observed)
+    gradients = np.array([[4.0, 1, 1], [1, 1, 2]])[:, None, :, None]
+    observed = [{"delays": setup.delays, "gradients": of_round} for of_round in gradients]
+    *_, (slots, omega) = play_all(ready, setup, 2, observed)
     share = np.array(odds)[slots.client] / sum(odds)
     assert 1 / 3 / omega == pytest.approx(share, rel=1e-3)
 
@@ -126,10 +126,9 @@ QUICK = {"solver": "trust-constr", "solver_iterations": 2}
 
 @pytest.mark.parametrize("size", [8, 15])
 def test_with_all_clients_as_candidates_approx_opt_is_the_exact_one(size):
-    delays, p = clients(8, False)[0], np.arange(3, 11) / 52
-    setup = Setup(np.arange(3, 11), p, 3, delays=delays)
+    setup = sized(np.arange(3, 11), 3, delays=clients(8, False)[0])
     gradients = np.random.default_rng(0).standard_normal((3, 8, 2))
-    observed = {"delays": delays, "gradients": gradients}
+    observed = {"delays": setup.delays, "gradients": gradients}
     samplers = ApproxOpt(m=4, **QUICK), ApproxOpt(m=4, candidates=size, **QUICK)
     played = [play(sampler.prepared(setup), setup, observed=observed) for sampler in samplers]
     (all_slots, all_omega), (slots, omega) = played
@@ -138,14 +137,9 @@ def test_with_all_clients_as_candidates_approx_opt_is_the_exact_one(size):
 
 
 def test_approx_opt_with_candidates_is_unbiased():
-    runs, n = 250, 8
-    setup = Setup(np.arange(3, 3 + n), np.arange(3, 3 + n) / 52, runs, delays=np.arange(1.0, 1 + n))
-    gradients = np.broadcast_to(np.linspace(3, 1, n)[:, None], (runs, n, 1))
+    setup = sized(np.arange(3, 11), 250, delays=np.arange(1.0, 9))
+    gradients = np.broadcast_to(np.linspace(3, 1, 8)[:, None], (250, 8, 1))
     observed = {"delays": setup.delays, "gradients": gradients}
-    slots, weights = play(
-        ApproxOpt(m=4, candidates=4, **QUICK).prepared(setup), setup, observed=observed
-    )
-    omega = np.zeros((runs, n))
-    np.add.at(omega, (slots.run, slots.client), weights)
-    error = omega.std(axis=0) / np.sqrt(runs)
-    assert (abs(omega.mean(axis=0) - setup.p) < 4.5 * error).all()
+    ready = ApproxOpt(m=4, candidates=4, **QUICK).prepared(setup)
+    mean, error = mean_weights(*play(ready, setup, observed=observed), setup)
+    assert (abs(mean - setup.p) < 4.5 * error).all()

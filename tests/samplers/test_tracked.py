@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedsampling.samplers.scheme import Setup, Slots
+from fedsampling.samplers.scheme import Slots
 from fedsampling.samplers.tracked import Delta, ISFedAvgAgents, diversities, redistributed
 
-from .rounds import play
+from .rounds import equal, play
 
 N = 6
-ONES = np.ones(N, np.int64)
 P = np.arange(1, N + 1) / 21
-MANY = Setup(ONES, P, 20_000, dimension=3)
+MANY = replace(equal(N, 20_000, dimension=3), p=P)
 
 
 def test_participants_redistribute_their_own_probability():
@@ -26,7 +25,7 @@ def test_participants_redistribute_their_own_probability():
 
 def test_delta_with_all_clients_is_equation_11():
     updates = np.random.default_rng(0).normal(size=(N, 3)).astype(np.float32)
-    ready = Delta(m=N).prepared(Setup(ONES, np.full(N, 1 / N), dimension=3))
+    ready = Delta(m=N).prepared(equal(N, dimension=3))
     ready.saw_updates(Slots.stack([np.arange(N)]), updates)
     expected = np.linalg.norm(updates - updates.mean(0), axis=1)
     np.testing.assert_allclose(ready._tracked[0], expected / expected.sum(), rtol=1e-5)
