@@ -60,7 +60,7 @@ $(PYTHONS:%=$(VENV)-%/ready): $(VENV)-%/ready: envs/requirements.lock pyproject.
 
 SIZE ?= 100
 mutants: $(VENV)/mutants ## Mutation test: share of SIZE random code changes that the tests detect
-	python tests/mutants.py --size $(SIZE) $(ONLY)
+	python benchmarks/mutants.py --size $(SIZE) $(ONLY)
 
 $(VENV)/mutants: envs/requirements-mutants.txt $(READY)
 	sh envs/install.sh $< $(BIN)/python
