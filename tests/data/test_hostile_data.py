@@ -399,6 +399,33 @@ def test_texts_of_a_csv_are_numbers_only_if_none_is_lost(tmp_path):
     assert targets("NA", "None", "null", "nan").classes == 4
 
 
+class Reused:
+    """Arrays, one for each row or client, that share their memory."""
+
+    def __init__(self, arrays, labels=None):
+        self.arrays, self.labels = arrays, labels
+        self.memory = np.zeros_like(arrays[0])
+
+    def __len__(self):
+        return len(self.arrays)
+
+    def __getitem__(self, row):
+        self.memory[:] = self.arrays[row]
+        return self.memory if self.labels is None else (self.memory, self.labels[row])
+
+    def __iter__(self):
+        return map(self.__getitem__, range(len(self)))
+
+
+def test_sources_may_reuse_their_memory():
+    twin = fs.federated(X, LABELS, clients=OWNERS)
+    assert_same(fs.federated(Reused(X, LABELS), clients=OWNERS), twin)
+    columns = Columns({"x": iter(Reused(X)), "y": LABELS, "c": OWNERS})
+    assert_same(fs.from_frame(columns, target="y", client="c", features="x"), twin)
+    parts = iter(Reused([X[:4], X[4:]], [LABELS[:4], LABELS[4:]]))
+    assert_same(fs.from_clients(parts), twin)
+
+
 def test_data_do_not_share_memory_with_their_source():
     x, y, owner = X.astype(np.float32), X[:, 0].copy(), np.array([0, 1] * 4)
     data = fs.federated(x, y, clients=owner, x_test=x, y_test=y)

@@ -75,6 +75,12 @@ def as_array(values: Any, argument: str, typed: bool = False) -> NDArray[Any]:
     return array
 
 
+def copied(values: Any) -> Any:
+    """Copy an array or a tensor whose source may use its memory again."""
+    copy = getattr(values, "clone", None) or getattr(values, "copy", None)
+    return copy() if callable(copy) else values
+
+
 def numbers(values: Any, argument: str) -> NDArray[Any]:
     """Convert samples to an array of numbers."""
     array = as_array(values, argument)

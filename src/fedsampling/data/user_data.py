@@ -29,6 +29,7 @@ from fedsampling.data.federated import (
 from fedsampling.data.partitions.partition import Partition, by_owner
 from fedsampling.data.user_arrays import (
     Labelled,
+    copied,
     kind_of,
     labelled,
     may_be_labels,
@@ -215,7 +216,8 @@ def from_clients(samples: "Mapping[Any, Any] | Iterable[Any]", **options: Any) -
     if not isinstance(samples, Iterable) or isinstance(samples, str):
         raise InputError(f"samples: {type(samples).__name__} is invalid; must be a list of (x, y)")
     named = samples.items() if isinstance(samples, Mapping) else enumerate(samples)
-    parts = {name: _client(part, f"client {name}: ") for name, part in named}
+    is_lazy = not isinstance(samples, list | tuple | dict)
+    parts = {name: _client(part, f"client {name}: ", is_lazy) for name, part in named}
     if not parts:
         raise InputError("samples: empty; pass one pair (x, y) for each client")
     trains = {name: train for name, (train, _) in parts.items()}
@@ -338,8 +340,11 @@ def _check_fits(checked: Partition, samples: Samples, is_regression: bool) -> No
         )
 
 
-def _client(part: Any, client: str) -> tuple[Labelled, Labelled | None]:
-    """Check one client's training samples and, if it has any, its test samples."""
+def _client(part: Any, client: str, is_lazy: bool) -> tuple[Labelled, Labelled | None]:
+    """Check one client's training samples and, if it has any, its test samples.
+
+    `is_lazy`: whether the next client may use the memory of this one.
+    """
     parts = [part] if is_dataset(part) else part
     if not isinstance(parts, tuple | list) or len(parts) not in (1, 2, 4):
         raise InputError(f"{client}{type(part).__name__} is invalid; must be (x, y)")
@@ -349,6 +354,8 @@ def _client(part: Any, client: str) -> tuple[Labelled, Labelled | None]:
         Labelled(numbers(x, f"{client}x{suffix}"), one_type(y, f"{client}y{suffix}"))
         for x, y, suffix in zip(parts[::2], parts[1::2], ("", "_test"), strict=False)
     ]
+    if is_lazy:
+        checked = [Labelled(copied(x), copied(y)) for x, y in checked]
     for x, y in checked:
         if len(x) != len(y):
             raise InputError(f"{client}{len(x)} samples but {len(y)} labels; must be equal")

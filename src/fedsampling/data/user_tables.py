@@ -26,6 +26,7 @@ from fedsampling.data.federated import ClientInfo, FederatedDataset
 from fedsampling.data.user_arrays import (
     as_array,
     as_single,
+    copied,
     kind_of,
     numbers,
     one_type,
@@ -235,13 +236,14 @@ def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
 
 
 def _read(source: Any, argument: str, row: int) -> Any:
-    """Return a sample and its label; a loader gives them in a batch of one."""
+    """Return a copy of a sample and its label; a loader gives them in a batch of one."""
     try:
         if hasattr(source, "collate_fn"):
             return [batch[0] for batch in source.collate_fn([source.dataset[row]])]
-        return source[row]
+        item = source[row]
     except Exception as error:  # a user's dataset may raise anything
         raise InputError(f"{argument}: sample {row}: {described(error)}; correct it") from error
+    return [*map(copied, item)] if isinstance(item, tuple | list) else item
 
 
 def is_table(value: Any) -> bool:
@@ -276,7 +278,7 @@ def columns_of(table: Any) -> Columns:
 def _values(values: Any) -> Any:
     """Return a column's arrays, images or lists, where it has these, as a list of arrays."""
     if not hasattr(values, "__array__") and isinstance(values, Iterable):
-        values = [*values]
+        values = values if isinstance(values, list) else [*map(copied, values)]
     has_objects = isinstance(values, list) or getattr(values, "dtype", None) == np.dtype(object)
     first: Any = next(iter(values), None)
     if has_objects and np.ndim(first) > 0:
