@@ -82,6 +82,21 @@ for (const [paper, members] of papers) {
   fields.view.append(group);
 }
 
+// The search keeps the experiments whose paper, title or name contain all words.
+fields.search.addEventListener("input", () => {
+  const words = fields.search.value.toLowerCase().split(/\s+/);
+  const matches = [...fields.view.options].filter(option => {
+    const text = `${option.parentNode.label} ${option.text}`.toLowerCase();
+    option.hidden = option.disabled = !words.every(word => text.includes(word));
+    return !option.hidden;
+  });
+  if (!matches.length) page.querySelector(".unknown").textContent = "No experiment matches.";
+  else if (fields.search.value && !matches.some(option => option.selected)) {
+    fields.view.value = matches[0].value;
+    fields.view.dispatchEvent(new Event("change", {bubbles: true}));
+  } else page.querySelector(".unknown").textContent = "";
+});
+
 const update = async () => {
   const view = views.get(state.view);
   fields.view.value = state.view;
@@ -392,6 +407,7 @@ for (const name of ["all", "none"]) button(name, () => {
 
 form.addEventListener("change", event => {
   const {name, type, value, checked} = event.target;
+  if (name === "search") return;
   state[name] = type === "checkbox" ? checked : value;
   if (name === "view") page.querySelector(".unknown").textContent = "";
   if (name === "view") Object.assign(state, {metric: null, case: null, samplers: null, logy: null});
