@@ -297,6 +297,44 @@ def test_wrong_tokens_are_refused(x, y):
     assert refused_or_data(lambda: fs.federated(x, y, clients=OWNERS, tokens=True)) is None
 
 
+UNIT = BYTES / 255
+SCALED = [UNIT, UNIT.astype(np.float32), (UNIT - 0.5) / 0.5]
+STORED = [BYTES, BYTES.astype(np.uint8), BYTES.astype(float)]
+
+
+@pytest.mark.parametrize("scaled", SCALED, ids=["unit", "single", "centred"])
+@pytest.mark.parametrize("stored", STORED, ids=["integers", "bytes", "floats"])
+@pytest.mark.parametrize("shape", [(6,), (2, 3)], ids=["table", "images"])
+def test_bytes_beside_fractions_are_refused(scaled, stored, shape):
+    parts = [(part.reshape(N, *shape), LABELS) for part in (stored, scaled)]
+    for (x, y), (x_test, y_test) in (parts, parts[::-1]):
+        call = {"clients": OWNERS, "x_test": x_test, "y_test": y_test}
+        assert refused_or_data(lambda: fs.federated(x, y, **call)) is None  # noqa: B023
+        assert refused_or_data(lambda: fs.from_clients([(x, y), (x_test, y_test)])) is None  # noqa: B023
+    with pytest.raises(
+        fs.InputError, match=r"client 0 has whole numbers 0…255, client 1 fractions (0|-1)…1;"
+    ):
+        fs.from_clients(parts)
+
+
+@pytest.mark.parametrize(
+    "count", [50, pytest.param(2000, marks=pytest.mark.long)], ids=["few", "many"]
+)
+def test_measurements_of_different_size_are_no_false_alarm(count):
+    sizes = st.lists(st.floats(-6, 6), min_size=3, max_size=3)
+
+    @settings(max_examples=count)
+    @given(st.integers(0, 2**32 - 1), sizes, st.sampled_from([0, 1, 2, 5]))
+    def check(seed, sizes, decimals):
+        rng = np.random.default_rng(seed)
+        parts = [np.round(rng.lognormal(size, 2, (20, 2)), decimals) for size in sizes]
+        first, second, test = ((part, np.arange(20) % 2) for part in parts)
+        tests = dict(zip(("x_test", "y_test"), test, strict=True))
+        assert fs.from_clients([first, second], **tests).n_clients == 2
+
+    check()
+
+
 FRAME = pd.DataFrame(X, columns=[*"pqr"]).assign(y=LABELS, c=OWNERS)
 BY_LEVEL = pd.concat({"x": FRAME[[*"pqr"]], "is": FRAME[["y", "c"]]}, axis=1)
 INTEGERS = pd.DataFrame(FRAME.to_numpy()).astype({0: float, 1: float, 2: float})

@@ -1,7 +1,7 @@
 """Users' arrays, tensors and lists, checked and converted to the types that datasets have.
 
-Nothing is guessed: values that are missing or of several types are refused, so that no two labels
-or owners become one.  Each error is one line that names the argument.
+Nothing is guessed: values that are missing, of several types or on several scales are refused, so
+that no two labels or owners become one.  Each error is one line that names the argument.
 """
 
 import hashlib
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.arrays import Bools, Ints
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.lazy import pd
+from fedsampling.data.federated import FederatedDataset
 
 IMAGE_AXES = 3  # samples, rows and columns: the fewest axes of images
 MAX_BYTE = 255
@@ -20,6 +21,9 @@ MAX_TOKEN = 2**31 - 1
 MAX_INTEGER = 2**63 - 1
 MAX_LISTED_LABELS = 5  # in a message
 MAX_CLASSES = 20  # whole numbers that may be labels
+# Scales differ if whole numbers, some large, stand beside fractions, all small.
+MIN_LARGE, MAX_SMALL, MIN_WHOLE = 100.0, 10.0, 16  # the last: how many whole numbers prove it
+BLOCK_NUMBERS = 2**22  # numbers whose scale is measured at once
 
 
 class Labelled(NamedTuple):
@@ -180,6 +184,37 @@ def places(names: NDArray[Any], sorted_names: NDArray[Any], argument: str) -> In
     return np.searchsorted(sorted_names, names).astype(np.int64)
 
 
+def check_scales(data: FederatedDataset) -> None:
+    """Refuse bytes 0…255 beside fractions 0…1: between clients, or between training and test.
+
+    Measurements whose size differs by client pass, since they have fractions in every part.
+    """
+    if data.input_type != "raw":
+        return
+    tests = [len(data.x) + len(data.x_test)] if len(data.x_test) else []
+    start = np.append(data.start, tests).astype(np.int64)
+    sizes, fractions = np.concatenate([_scales(data.x), _scales(data.x_test)], axis=1)
+    size = np.maximum.reduceat(sizes, start[:-1])
+    is_whole = np.maximum.reduceat(fractions, start[:-1]) == 0
+    large, small = is_whole & (size > MIN_LARGE), ~is_whole & (size <= MAX_SMALL)
+    n_whole = np.diff(start)[is_whole].sum() * data.x[0].size
+    if not large.any() or not small.any() or (~is_whole & ~small).any() or n_whole < MIN_WHOLE:
+        return
+    first, second = (int(np.flatnonzero(parts)[-1]) for parts in (large, small))
+    pooled = data.x if not len(data.x_test) else np.concatenate([data.x, data.x_test])
+    ranges = [pooled[start[part] : start[part + 1]] for part in (first, second)]
+    n = data.n_clients
+    if first == n or second == n:
+        names = ["x_test" if part == n else "x" for part in (first, second)]
+    else:
+        clients = data.names or range(n)
+        names = [f"client {clients[part]}" for part in (first, second)]
+    raise InputError(
+        f"x: different scales; {names[0]} has whole numbers {_range(ranges[0])}, {names[1]} "
+        f"fractions {_range(ranges[1])}; convert all to the same scale"
+    )
+
+
 def sha256_of(*arrays: NDArray[Any]) -> str:
     """Return the SHA-256 of the arrays' types, shapes and values."""
     content = hashlib.sha256()
@@ -277,3 +312,17 @@ def _kind(kind: type) -> str:
 
 def _described(values: NDArray[Any]) -> str:
     return "text" if values.dtype.kind == "U" else f"values of type {values.dtype}"
+
+
+def _range(values: NDArray[Any]) -> str:
+    return f"{values.min():g}…{values.max():g}"
+
+
+def _scales(x: NDArray[Any]) -> Array:
+    """Return each sample's largest absolute value, and whether it has fractions, shape (2, N)."""
+    scales = np.zeros((2, len(x)))
+    rows = max(1, BLOCK_NUMBERS // max(1, x[:1].size))
+    for first in range(0, len(x), rows):
+        block = x[first : first + rows].reshape(len(x[first : first + rows]), -1)
+        scales[:, first : first + rows] = np.abs(block).max(1), (block != np.floor(block)).any(1)
+    return scales

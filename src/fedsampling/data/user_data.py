@@ -29,6 +29,7 @@ from fedsampling.data.federated import (
 from fedsampling.data.partitions.partition import Partition, by_owner
 from fedsampling.data.user_arrays import (
     Labelled,
+    check_scales,
     copied,
     kind_of,
     labelled,
@@ -387,11 +388,12 @@ def _pooled(
 def _described(
     data: FederatedDataset, names: NDArray[Any] | None, properties: Any
 ) -> FederatedDataset:
-    """Add the clients' names and properties."""
+    """Add the clients' names and properties, and check the samples' scales."""
     if names is None or np.array_equal(names, np.arange(data.n_clients)):
         names = np.arange(data.n_clients)
     else:
         data = replace(data, names=tuple(names.tolist()))
+    check_scales(data)
     if properties is None:
         return data
     info = read_client_info(properties, names)
