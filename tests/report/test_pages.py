@@ -149,3 +149,5 @@ def test_verdicts_json_has_each_claim_with_our_number_and_the_papers(report):
     assert first["declared"]["when"] == "after seeing"
     assert first["text"].startswith(HOSTILE)
     assert first["rule"] == "Reproduced if it does."
+    badge = (report / "first2022paper/badge.svg").read_text(encoding="utf-8")
+    assert "claims reproduced: 1 of 4 at the paper" in badge

@@ -21,7 +21,7 @@ from fedsampling.evidence.provenance import (
     recheck_sentence,
 )
 from fedsampling.evidence.statistics import listed
-from fedsampling.evidence.verdicts import LABELS, Grade
+from fedsampling.evidence.verdicts import GRADES, LABELS, Grade
 from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
 from fedsampling.report import citation, content, formats, overview
 from fedsampling.report.citation import Software
@@ -177,6 +177,9 @@ def write(
             checks=_checks([chapter]),
             tables=_tables(root, chapter),
         )
+        if chapter.claims:
+            value = _reproduced(chapter)
+            render(f"{chapter.key}/badge.svg", "badge.svg", title="claims reproduced", value=value)
     if cards:
         render("data.html")
     if explored:
@@ -295,3 +298,11 @@ def verdicts_json(chapters: Iterable[Chapter]) -> str:
         for claim in chapter.claims
     ]
     return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
+
+
+def _reproduced(chapter: Chapter) -> str:
+    """Count the reproduced claims among those tested at the paper's size."""
+    empirical = overview.of_kind("empirical", [chapter])
+    verdicts = [claim.verdict for claim in empirical if claim.grade == GRADES[0]]
+    count = f"{verdicts.count('reproduced')} of {len(verdicts)}" if verdicts else "no claim"
+    return f"{count} at the paper's size"
