@@ -5,11 +5,16 @@ import json
 import re
 import shutil
 import subprocess
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_pages import PAGES as PLAIN_PAGES
+
+from fedsampling.samplers.clustered import allocate_by_size
+from fedsampling.samplers.optimal import probabilities
+from fedsampling.theory.weights import statistics
 
 CHROMIUM = shutil.which("chromium")
 PAGES = (*PLAIN_PAGES, "explorer.html", "schemes.html")
@@ -186,6 +191,38 @@ def test_the_chooser_answers_by_the_situation(report, tmp_path):
     linked = f"<script>history.replaceState(null, '', '{address}')</script><nav"
     text = (report / "schemes.html").read_text(encoding="utf-8").replace("<nav", linked, 1)
     assert _seen(text, script, tmp_path)[0] == unbiased
+
+
+def test_the_widget_agrees_with_the_python_functions(report, tmp_path):
+    rng = np.random.default_rng(0)
+    cases = [(rng.integers(1, 900, 7), rng.permutation(7) + 1.0, m) for m in (1, 3, 7)]
+    plain = json.dumps([(n.tolist(), delays.tolist(), m) for n, delays, m in cases])
+    script = f"""
+      const rows = widget.querySelectorAll("tbody tr").length;
+      report([rows, {plain}.map(([samples, delays, m]) => compute(samples, delays, m))]);
+    """
+    rows, computed = _seen(report / "schemes.html", script, tmp_path)
+    assert rows == 5
+    for (n_samples, delays, m), samplers in zip(cases, computed, strict=True):
+        p = n_samples / n_samples.sum()
+        r = allocate_by_size(n_samples, m)
+        q = probabilities(p, m)
+        for name in ("md", "uniform"):
+            expected = statistics(name, p, m).variance
+            assert samplers[name]["variance"] == pytest.approx(expected, abs=1e-12)
+        every = list(product(range(7), repeat=m)) if m < 7 else []
+        for name, rows in {"md": np.tile(p, (m, 1)), "clustered_size": r}.items():
+            assert samplers[name]["inclusion"] == pytest.approx(1 - (1 - rows).prod(0))
+            chances = [np.prod(rows[np.arange(m), list(drawn)]) for drawn in every]
+            slowest = [delays[list(drawn)].max() for drawn in every]
+            if every:
+                assert samplers[name]["seconds"] == pytest.approx(np.dot(chances, slowest))
+        sets = [delays[list(drawn)].max() for drawn in combinations(range(7), m)]
+        assert samplers["uniform"]["seconds"] == pytest.approx(np.mean(sets))
+        variance = (r * (1 - r)).sum(0) / m**2
+        assert samplers["clustered_size"]["variance"] == pytest.approx(variance, abs=1e-12)
+        assert samplers["optimal"]["inclusion"] == pytest.approx(q)
+        assert samplers["flanp"]["seconds"] == m
 
 
 def test_explorer_draws_reads_exports_and_restores_a_view(report, tmp_path):
