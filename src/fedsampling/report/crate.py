@@ -35,6 +35,7 @@ _FORMATS = {
     ".png": "image/png",
     ".svg": "image/svg+xml",
     ".tex": "application/x-tex",
+    ".webp": "image/webp",
     ".yaml": "application/yaml",
 }
 

@@ -57,6 +57,7 @@ LEFT_OUT = "left_out"  # artefact of the cross matrix whose notes say who is lef
 SITE_PAGES: Mapping[str, str] = {
     "index.html": "All papers",
     "claims.html": "All claims",
+    "figures.html": "Figures",
     "about.html": "Reproduce, cite, check",
 }
 # Functions that templates use as filters, by their names.
@@ -148,7 +149,7 @@ def write(
 
     overall = {"settings": _settings(chapters), "checks": _checks(chapters)}
     run = _run_totals(chapters)
-    for name in ("README.md", "claims.html"):
+    for name in ("README.md", "claims.html", "figures.html"):
         render(name, **overall)
     render(
         "about.html",
