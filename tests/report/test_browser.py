@@ -122,8 +122,10 @@ UNFOLDED = """
   report([folded, block.matches(".folded"), rows]);
 """
 OPENED = """
-  addEventListener("hashchange", () =>
-    report(document.getElementById("claim-c4").closest("details").open));
+  addEventListener("hashchange", () => {
+    const card = document.getElementById("claim-c4");
+    report([card.closest("details").open, card.querySelectorAll("circle title").length]);
+  });
   location.hash = "claim-c4";
 """
 COPIED = """
@@ -139,7 +141,7 @@ COPIED = """
     [
         ("claims", FILTERED, [7, ["partly reproduced"], "1 of 7", []]),
         ("schemes", UNFOLDED, [True, False, ["oort-fedscale"]]),
-        ("first2022paper", OPENED, True),
+        ("first2022paper", OPENED, [True, 2]),  # a dot for each setting
         ("about", COPIED, True),
     ],
 )

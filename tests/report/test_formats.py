@@ -4,9 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from fedsampling.evidence.verdicts import Claim, Interval
+from fedsampling.evidence.verdicts import Claim, Interval, Reading
 from fedsampling.experiments.papers import Reported
-from fedsampling.report.formats import axes, printed_numbers, typeset, typeset_html
+from fedsampling.report.formats import (
+    axes,
+    printed_numbers,
+    settings_plots,
+    typeset,
+    typeset_html,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +79,19 @@ def test_ratios_over_more_than_a_decade_are_logarithmic():
     assert axis.ticks == ((pytest.approx(bar.low), "1"), (50.0, "10"), (bar.high, "100"))
     (axis,) = axes([Interval("without width", "times", 1.0, 1.0, 1.0)])
     assert axis.bars[0].value == 50.0
+
+
+def test_settings_that_the_paper_leaves_open_are_dots_stacked_where_they_coincide():
+    def reading(setting, value, verdict="reproduced"):
+        interval = Interval("gap", "dB", value, value - 1, value + 1, 22.0, 24.0, 23.0)
+        return Reading(setting, verdict, f"{value} dB", (interval,))
+
+    readings = (reading("a", 23.0), reading("b", 23.0), reading("c", 8.0, "contradicted"))
+    claim = Claim("c1", "", "", "", "8.0 dB", "", "inconclusive", "", "", readings=readings)
+    (plot,) = settings_plots(claim)
+    a, b, c = plot.dots
+    assert (a.x, a.y - b.y) == (b.x, 11)
+    assert c.x < plot.axis.holds[0] < a.x
+    assert [dot.verdict for dot in plot.dots] == ["reproduced", "reproduced", "contradicted"]
+    assert [dot.is_main for dot in plot.dots] == [False, False, True]
+    assert settings_plots(Claim("c2", "", "", "", "", "", "reproduced", "", "")) == ()

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -108,6 +109,7 @@ def size_attributes(png: Path) -> Markup:
 
 
 _MARGIN = 0.06  # of the axis, at either end
+_DOT, _DOT_WIDTH, _TICKS = 11, 1.5, 20  # a dot's height in pixels and width in per cent; the ticks
 _LOGARITHMIC_FROM = 10.0  # ratio of the largest to the smallest number on an axis of ratios
 
 
@@ -138,6 +140,61 @@ class Axis:
 def axes(drawn: Iterable[Interval]) -> tuple[Axis, ...]:
     """Place a claim's intervals on axes, one for each unit and statement."""
     return tuple(_axis(list(group)) for _, group in groupby(drawn, _statement))
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A claim's number under one setting; `x` in per cent, `y` in pixels from the top."""
+
+    setting: str
+    verdict: str
+    text: str
+    x: float
+    y: float
+    is_main: bool
+
+
+@dataclass(frozen=True)
+class SettingsPlot:
+    """A claim's number under all settings that the paper leaves open."""
+
+    name: str
+    axis: Axis
+    dots: tuple[Dot, ...]
+    height: int
+
+
+def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
+    """Lay out a plot for each number with several settings; dots that would overlap are stacked."""
+    names = dict.fromkeys(interval.name for r in claim.readings for interval in r.drawn)
+    plots = []
+    for name in names:
+        rows = [
+            (reading, interval)
+            for reading in claim.readings
+            for interval in reading.drawn
+            if interval.name == name
+        ]
+        if len(rows) < 2 or len({_statement(interval) for _, interval in rows}) > 1:
+            continue
+        axis = _axis([interval for _, interval in rows])
+        columns = [round(bar.value / _DOT_WIDTH) for bar in axis.bars]
+        height = _DOT * max(Counter(columns).values()) + _TICKS
+        dots = tuple(
+            Dot(
+                reading.setting,
+                reading.verdict,
+                bar.text,
+                round(column * _DOT_WIDTH, 2),
+                height - _TICKS - _DOT * (columns[:place].count(column) + 0.5),
+                reading.ours == claim.ours,
+            )
+            for place, ((reading, _), bar, column) in enumerate(
+                zip(rows, axis.bars, columns, strict=True)
+            )
+        )
+        plots.append(SettingsPlot(name, axis, dots, height))
+    return tuple(plots)
 
 
 def _region(least: float | None, most: float | None) -> str:

@@ -68,6 +68,7 @@ FILTERS = (
     formats.in_words,
     formats.recorded_duration,
     formats.setting,
+    formats.settings_plots,
     formats.statistic,
     formats.typeset,
     formats.typeset_html,

@@ -72,6 +72,39 @@ for (const block of document.querySelectorAll("[data-filters]")) {
   reveal();
 }
 
+// Plots of settings: a list for each open setting; dots of other settings fade.
+for (const box of document.querySelectorAll(".choices:has(circle)")) {
+  const dots = [...box.querySelectorAll("circle")];
+  const parts = dots.map(dot => dot.dataset.setting.split(", "));
+  if (parts.some(each => each.length !== parts[0].length) || parts[0].length < 2) continue;
+  const form = document.createElement("form");
+  form.className = "filters";
+  const fields = parts[0].flatMap((_, place) => {
+    const values = [...new Set(parts.map(each => each[place]))];
+    if (values.length < 2) return [];
+    const field = document.createElement("select"), label = document.createElement("label");
+    field.add(new Option("any", ""));
+    for (const value of values) field.add(new Option(value));
+    field.dataset.place = place;
+    label.append(`Setting ${place + 1}`, field);
+    form.append(label);
+    return [field];
+  });
+  const count = document.createElement("output");
+  form.append(count);
+  const show = () => {
+    const kept = dots.filter((dot, i) => {
+      const fits = fields.every(field => !field.value || parts[i][field.dataset.place] === field.value);
+      dot.classList.toggle("other", !fits);
+      return fits;
+    });
+    count.value = `${kept.length} of ${dots.length}`;
+  };
+  form.addEventListener("input", show);
+  box.querySelector("figure").before(form);
+  show();
+}
+
 // A link to a claim or a figure opens what holds it.
 const open = () => {
   const target = linked();
