@@ -273,12 +273,15 @@ def verdicts(project: "Project") -> None:
 
 
 @command(latest=True)
-def status(project: "Project") -> Output:
+@option("--remove-other-versions", is_flag=True, help="First remove other versions' runs.")
+def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
     """Show finished, running and remaining runs, the time left, and failures.
 
     Without --config, this is the status of the last Snakemake call.
     """
-    return workflow.status.status(project)
+    if remove_other_versions:
+        yield workflow.status.remove_other_versions(project)
+    yield from workflow.status.status(project)
 
 
 @main.command()

@@ -1,6 +1,7 @@
 """`fedsampling status`: progress and failures, from files only."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ import pytest
 from fedsampling.experiments.config import parse
 from fedsampling.runs import places
 from fedsampling.runs.execute import execute
+from fedsampling.runs.places import path_of
 from fedsampling.runs.store import lease_of
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.status import status
+from fedsampling.workflow.status import remove_other_versions, status
 
 PAPERS = Path(__file__).parents[2] / "papers"
 PAPER = "rizk2022importance"
@@ -45,6 +47,22 @@ def test_runs_are_done_running_or_left_with_the_time_left(project):
     assert regression.endswith("left; time left unknown")
     assert re.search(r", plus \d+ experiments without a timed run$", lines[0])
     assert "Report: not written yet" in lines
+
+
+def test_runs_of_other_versions_are_counted_and_removed_on_request(project):
+    job = project.plan.jobs[project.plan.jobs_of(PAPER, "inclusion")[0]]
+    folder = project.results / "store"
+    current = [path_of(folder, run.hash, job.code) for run in job.runs]
+    for path in current:
+        shutil.copy(path, path_of(folder, path.stem.partition("-")[0], "0" * 16))
+    (line,) = [line for line in status(project) if "other versions" in line]
+    assert line == (
+        f"Runs of other versions of the code in {folder}: {len(current)}; "
+        "'fedsampling status --remove-other-versions' removes them"
+    )
+    assert remove_other_versions(project).endswith(f"{len(current)} runs of other versions removed")
+    assert sorted(folder.rglob("*.parquet")) == sorted(current)
+    assert not [line for line in status(project) if "other versions" in line]
 
 
 def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path):

@@ -1,6 +1,7 @@
 """Progress of the workflow, from its files: runs, leases, logs and results.
 
-Works whether or not Snakemake is running, and changes nothing.
+Works whether or not Snakemake is running, and changes nothing, except that it removes runs of other
+versions of the code on request.
 """
 
 import time
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fedsampling.base.errors import WARNING
-from fedsampling.runs.places import path_of, run_stores, unfinished_runs
+from fedsampling.base.files import writing
+from fedsampling.runs.places import path_of, paths_of_versions, run_stores, unfinished_runs
 from fedsampling.runs.store import LEASE_SECONDS
 from fedsampling.workflow.project import Project
 
@@ -34,6 +36,12 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     plan, folder = project.plan, project.folder
     states = {name: _state(project, name) for name in plan.experiments}
     yield f"Runs: {_progress(list(states.values()))}"
+    target, _ = run_stores(project.results, project.config)
+    if others := _other_versions(project, target):
+        yield (
+            f"Runs of other versions of the code in {target}: {len(others)}; "
+            "'fedsampling status --remove-other-versions' removes them"
+        )
     for name, state in states.items():
         if state.running or state.remaining:
             yield f"  {name}: {_progress([state])}"
@@ -45,6 +53,27 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     yield f"Report: {report if report.is_file() else 'not written yet'}"
     for path, line in _failures(project, project.config.run_folder(logs)):
         yield f"Failed: {path}: {line}"
+
+
+def remove_other_versions(project: Project) -> str:
+    """Remove the configured runs that other versions of the code stored, and say how many."""
+    target, _ = run_stores(project.results, project.config)
+    others = _other_versions(project, target)
+    with writing(target):
+        for path in others:
+            path.unlink(missing_ok=True)
+    return f"{target}: {len(others)} runs of other versions removed"
+
+
+def _other_versions(project: Project, target: Path) -> set[Path]:
+    """Return the files of the configured runs that other versions of the code stored."""
+    return {
+        path
+        for job in project.plan.jobs.values()
+        for run in job.runs
+        for path in paths_of_versions(target, run.hash)
+        if path != path_of(target, run.hash, job.code)
+    }
 
 
 def _state(project: Project, name: str) -> State:
