@@ -217,6 +217,8 @@ FUNCTIONS = [name for name in fs.__all__ if inspect.isfunction(getattr(fs, name)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_example_of_a_function_runs(name, tmp_path, monkeypatch):
+    if name == "from_huggingface":
+        pytest.importorskip("datasets", reason="needs Hugging Face's datasets")
     monkeypatch.chdir(tmp_path)
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(fs, name), name)
     assert example.examples

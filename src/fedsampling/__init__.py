@@ -15,6 +15,7 @@ As a library::
 `federated`        clients of your own arrays, by owner or by a partition
 `from_clients`     the same, from one pair (x, y) per client
 `from_frame`       the same, from a pandas table
+`from_huggingface` the same, of a ``datasets.Dataset``
 `partitions`       the partitions, as records: ``fs.partitions.ByDigit(clients_per_label=10)``
 `scheme`           a sampler by its name and settings
 `check_sampler`    checks that a sampler works as declared: slots, bias, observations, memory
@@ -61,6 +62,7 @@ _PUBLIC = {
     "federated": "data.user_data",
     "from_clients": "data.user_data",
     "from_frame": "data.user_data",
+    "from_huggingface": "data.user_data",
     "left_out": "evidence.histories",
     "load": "library",
     "partitions": "",  # a module

@@ -73,7 +73,7 @@ def from_frame(x, y, owner, folder):
 
 def from_columns(x, y, owner, folder):
     columns = Columns({"x": [*x], "y": y, "c": owner})
-    return fs.from_frame(columns, target="y", client="c", features="x")
+    return fs.from_huggingface(columns, target="y", client="c", features="x")
 
 
 def from_csv(x, y, owner, folder):
@@ -459,7 +459,7 @@ def test_sources_may_reuse_their_memory():
     twin = fs.federated(X, LABELS, clients=OWNERS)
     assert_same(fs.federated(Reused(X, LABELS), clients=OWNERS), twin)
     columns = Columns({"x": iter(Reused(X)), "y": LABELS, "c": OWNERS})
-    assert_same(fs.from_frame(columns, target="y", client="c", features="x"), twin)
+    assert_same(fs.from_huggingface(columns, target="y", client="c", features="x"), twin)
     parts = iter(Reused([X[:4], X[4:]], [LABELS[:4], LABELS[4:]]))
     assert_same(fs.from_clients(parts), twin)
 

@@ -130,18 +130,8 @@ def test_datasets_and_loaders_of_pytorch_are_read_in_their_order():
 def test_splits_and_images_as_hugging_faces_datasets_have_them_become_clients():
     images = Columns({"image": [*IMAGES], "y": Y, "by": OWNER})
     splits = {"train": images, "test": Columns({"image": [*IMAGES[:9]], "y": Y[:9]})}
-    data = fs.from_frame(splits, features="image", target="y", client="by")
+    data = fs.from_huggingface(splits, features="image", target="y", client="by")
     assert (data.x.dtype, data.x.shape, len(data.x_test)) == (np.uint8, (60, 6, 6), 9)
-
-
-def test_a_dataset_of_hugging_face_is_a_table():
-    datasets = pytest.importorskip("datasets", reason="needs Hugging Face's datasets")
-    rows = {"tokens": [[1, 2], [3, 4]], "next": [[2, 5], [4, 5]], "author": ["a", "b"]}
-    data = fs.from_frame(
-        datasets.Dataset.from_dict(rows), target="next", client="author", tokens=True
-    )
-    assert data.x.tolist() == rows["tokens"]
-    assert data.names == ("a", "b")
 
 
 def test_content_decides_the_digest():

@@ -1,8 +1,9 @@
 """Users' own samples as a FederatedDataset, from arrays, tensors, lists or tables.
 
 :func:`federated` takes pooled samples with the client of each, or a partition that assigns them;
-:func:`from_clients` takes samples by client; :func:`from_frame` a table.  Input that they cannot
-convert is rejected with a one-line error.
+:func:`from_clients` takes samples by client; :func:`from_frame` a pandas table;
+:func:`from_huggingface` the columns of a ``datasets.Dataset``.  Input that they cannot convert is
+rejected with a one-line error.
 """
 
 import inspect
@@ -242,13 +243,12 @@ def from_frame(
     encode: Encode | None = None,
     **options: Any,
 ) -> FederatedDataset:
-    """Make a dataset from a table with one row per sample.
+    """Make a dataset from a pandas table with one row per sample.
 
     Parameters
     ----------
     frame : DataFrame, or mapping of column names to values
-        Or a ``datasets.Dataset`` of Hugging Face, or any object with ``column_names`` and values by
-        name; or a mapping of the splits "train" and "test" to such tables.
+        Or a mapping of the splits "train" and "test" to such tables.
     target : name of a column
         Labels (integers, text, booleans) or targets (floating-point numbers).
     client : name of a column, optional
@@ -292,6 +292,48 @@ def from_frame(
         options |= {"x_test": tests.x, "y_test": tests.y, "clients_test": tests.owner}
     data = federated(train.x, train.y, clients=train.owner, **options)
     return data if checked is None or encoding is None else standardised(data, encoding)
+
+
+def from_huggingface(
+    dataset: Any,
+    *,
+    target: str,
+    features: str | Sequence[str] | None = None,
+    client: str | None = None,
+    **options: Any,
+) -> FederatedDataset:
+    """Make a dataset from a ``datasets.Dataset`` of Hugging Face, or any object with named columns.
+
+    Parameters
+    ----------
+    dataset : datasets.Dataset, or mapping with splits "train" and "test"
+        Has ``column_names``; ``dataset[name]`` gives a value per sample: numbers, lists, arrays or
+        images.  The split ``"test"`` becomes `x_test` and `y_test`.
+    target : str
+        Column of labels or targets.
+    features : str or sequence of str, optional
+        A column of arrays or images, or columns of numbers; by default, all other columns.
+    client : str, optional
+        Column with each sample's client; without it, a ``partition`` is required.
+    **options
+        As in :func:`federated`.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or cannot be converted.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> from datasets import Dataset
+    >>> texts = {"tokens": [[1, 2], [3, 4]], "next": [[2, 5], [4, 5]], "author": ["a", "b"]}
+    >>> rows = Dataset.from_dict(texts)
+    >>> fs.from_huggingface(rows, target="next", client="author", tokens=True).n_clients
+    2
+    """
+    _check_options(options, "from_huggingface", {"clients", "clients_test", "y"})
+    return from_frame(dataset, target=target, features=features, client=client, **options)
 
 
 class _Options(Strict):
