@@ -94,6 +94,18 @@ def test_datasets_of_a_family_count_once():
     assert (advised(again).families, advised(again).datasets) == (4, 6)
 
 
+def test_regret_is_that_of_the_rule_learned_without_the_family():
+    table = speed_ups(fast=[1.5, 1.5, 1.5, 1.5], best_once=[3.0, 1.0, 1.0, 1.0])
+    regret = advised(table).regret
+    assert regret["md"] == pytest.approx(((3.0 + 3 * 1.5) / 4, 3.0))
+    assert regret["advice"] == pytest.approx(((2.0 + 3) / 4, 2.0))  # fast is advised everywhere
+    # Without the fresh run on D, the sampler is confirmed, so it is advised on D only: regret 1.
+    table, fresh = speed_ups(fast=[1.5, 1.6, 1.4, 1.5]), speed_ups(fast=[1.5, 1.4, 1.5, 0.1])
+    advice = advise(table, ["fast"], Situation(), "rounds", fresh)
+    assert not advice.recommended
+    assert advice.regret["advice"] == (pytest.approx((1.5 + 1.6 + 1.4 + 1) / 4), 1.6)
+
+
 def test_every_scheme_has_a_row_and_the_first_in_rank_is_first(folder):
     comparison = read(folder)
     names = [row.name for row in comparison.rows]

@@ -58,7 +58,7 @@ def lookup_table(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
         " ".join(answers.values()): texts.setdefault(
             comparisons[answers["cost"]]
             .advice(situation_of(answers), answers["unbiased"] == "yes")
-            .answer,
+            .lines,
             len(texts),
         )
         for answers in all_answers()
@@ -94,7 +94,7 @@ def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) ->
     yield f"Advice ({situation.in_words}):"
     for measure, comparison in comparisons.items():
         advice = comparison.advice(situation)
-        first, *others = advice.answer
+        first, *others = advice.lines
         yield shorten(f"{measure}: {first}", WIDTH, placeholder=" …")
         for line in others:
             # A second candidate goes before the end of the first is cut.
