@@ -234,7 +234,7 @@ def bench_advice(summaries: Summaries, paper: Paper) -> Artefact:
         advice = advise(bench, usable, situation, measure, again if len(again) else None)
         rows.append(_advice_row(advice, situation))
     table = pd.DataFrame(rows)
-    shown = table[["measure", "situation", "families", "advice", "best candidate"]]
+    shown = table[["measure", "situation", "families", "advice", "best candidate", "regret"]]
     count = int((table["sampler"] != REFERENCE).sum())
     note = f"A sampler is recommended in {count} of these {len(table)} situations."
     return Artefact(table, table=shown, notes=(note,))
@@ -242,6 +242,7 @@ def bench_advice(summaries: Summaries, paper: Paper) -> Artefact:
 
 def _advice_row(advice: Advice, situation: Situation) -> dict[str, object]:
     best = next(iter((*advice.recommended, *advice.others)), None)
+    regret, of_md = (next(iter(advice.regret.get(rule, ())), np.nan) for rule in ("advice", "md"))
     return {
         "measure": advice.measure,
         "situation": situation.in_words,
@@ -254,6 +255,9 @@ def _advice_row(advice: Advice, situation: Situation) -> dict[str, object]:
         "worlds": advice.worlds[1],
         "advice": label(advice.sampler) if advice.recommended else NOTHING_BETTER,
         "best candidate": best.text if best else "none",
+        "regret": f"{show(regret)} (MD: {show(of_md)})" if np.isfinite(regret) else "–",
+        "mean_regret": regret,
+        "mean_regret_md": of_md,
     }
 
 
