@@ -23,16 +23,22 @@ COLUMNS = {"target": "ill", "client": "site"}
 AGE, DOSE, GAP, F, M, NON_SMOKER, SMOKER = range(7)
 
 
-def test_features_are_standardised_by_training_samples():
-    data = fs.from_frame(FRAME, encode="pooled", test_share=0.3, **COLUMNS)
+@pytest.mark.parametrize("encode", ["pooled", "by_client"])
+def test_features_are_standardised_by_training_samples(encode):
+    data = fs.from_frame(FRAME, encode=encode, test_share=0.3, **COLUMNS)
     assert data.x.shape[1] == 7
-    rows = data.x.astype(float)
-    for values in (rows[:, AGE], rows[rows[:, GAP] == 0, DOSE]):
-        assert values.mean() == pytest.approx(0, abs=1e-5)
-        assert values.std() == pytest.approx(1, abs=1e-5)
-    # Clients keep their differences.
-    means = [data.x[a:b, AGE].mean() for a, b in zip(data.start, data.start[1:], strict=False)]
-    assert max(means) - min(means) > 0.8
+    parts = [slice(None)]
+    if encode == "by_client":
+        parts = [slice(*ends) for ends in zip(data.start, data.start[1:], strict=False)]
+    for part in parts:
+        rows = data.x[part].astype(float)
+        known = rows[rows[:, GAP] == 0]
+        for values in (rows[:, AGE], known[:, DOSE]):
+            assert values.mean() == pytest.approx(0, abs=1e-5)
+            assert values.std() == pytest.approx(1, abs=1e-5)
+    if encode == "pooled":  # clients keep their differences
+        means = [data.x[a:b, AGE].mean() for a, b in zip(data.start, data.start[1:], strict=False)]
+        assert max(means) - min(means) > 0.8
     assert (data.x[data.x[:, GAP] == 1, DOSE] == 0).all()
     assert 0.1 < data.x[:, GAP].mean() < 0.3
     np.testing.assert_array_equal(data.x[:, NON_SMOKER] + data.x[:, SMOKER], 1)
@@ -45,24 +51,25 @@ def test_tests_change_no_statistic_and_their_categories_none():
     changed = marked.copy()
     changed.loc[is_test, "age"] += 1e3
     changed.loc[is_test & (marked["sex"] == "f"), "sex"] = "x"
-    first, second = (
-        fs.from_frame(frame, test="split", encode="pooled", **COLUMNS)
-        for frame in (marked, changed)
-    )
-    np.testing.assert_allclose(first.x, second.x, atol=1e-4)
-    assert second.x_test[:, AGE].min() > 20
-    assert (second.x_test[:, F] == 0).all()
-    split = {"train": FRAME[~is_test], "test": changed[is_test].drop(columns="split")}
-    third = fs.from_frame(split, encode="pooled", **COLUMNS)
-    np.testing.assert_allclose(third.x, second.x, atol=1e-4)
-    np.testing.assert_allclose(third.x_test, second.x_test, atol=1e-3)
+    for encode in ("pooled", "by_client"):
+        first, second = (
+            fs.from_frame(frame, test="split", encode=encode, **COLUMNS)
+            for frame in (marked, changed)
+        )
+        np.testing.assert_allclose(first.x, second.x, atol=1e-4)
+        assert second.x_test[:, AGE].min() > 20
+        assert (second.x_test[:, F] == 0).all()
+        split = {"train": FRAME[~is_test], "test": changed[is_test].drop(columns="split")}
+        third = fs.from_frame(split, encode=encode, **COLUMNS)
+        np.testing.assert_allclose(third.x, second.x, atol=1e-4)
+        np.testing.assert_allclose(third.x_test, second.x_test, atol=1e-3)
 
 
 def test_a_file_gives_the_same_features(tmp_path):
     path = tmp_path / "data.csv"
     FRAME.to_csv(path, index=False)
-    data = fs.load("files", path=str(path), target="ill", client="site", encode="pooled")
-    expected = fs.from_frame(FRAME, encode="pooled", test_share=0.2, **COLUMNS)
+    data = fs.load("files", path=str(path), target="ill", client="site", encode="by_client")
+    expected = fs.from_frame(FRAME, encode="by_client", test_share=0.2, **COLUMNS)
     np.testing.assert_allclose(data.x, expected.x, atol=1e-5)
     np.testing.assert_allclose(data.x_test, expected.x_test, atol=1e-5)
 
@@ -82,3 +89,11 @@ def test_what_cannot_be_encoded_is_one_line(frame, settings, line):
     with pytest.raises(fs.InputError, match=line) as error:
         fs.from_frame(frame, **settings, **COLUMNS)
     assert len(error.value.lines) == 1
+
+
+def test_encoding_by_client_needs_tests_of_each_client():
+    is_test = np.arange(N) % 4 == 0
+    splits = {"train": FRAME[~is_test], "test": FRAME[is_test].drop(columns="site")}
+    assert fs.from_frame(splits, encode="pooled", **COLUMNS).start_test is None
+    with pytest.raises(fs.InputError, match="encode: by_client requires tests of each client"):
+        fs.from_frame(splits, encode="by_client", **COLUMNS)

@@ -257,10 +257,10 @@ def from_frame(
         Columns of numbers, or a single column of arrays; by default, all other columns.
     test : name of a column, optional
         True for test samples, which remain their client's own; or ``"test"`` and ``"train"``.
-    encode : "pooled", optional
+    encode : {"pooled", "by_client"}, optional
         Numbers are standardised with the mean and standard deviation of the training samples of
-        all clients, text and booleans are one-hot.  Missing numbers become the mean, with a
-        feature that marks them; missing text is in no category.
+        all clients or of each, text and booleans are one-hot.  Missing numbers become the mean,
+        with a feature that marks them; missing text is in no category.
     **options
         As in :func:`federated`; the clients' column in `client_info` may have the name `client`.
 
@@ -291,7 +291,7 @@ def from_frame(
                 raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
         options |= {"x_test": tests.x, "y_test": tests.y, "clients_test": tests.owner}
     data = federated(train.x, train.y, clients=train.owner, **options)
-    return data if checked is None or encoding is None else standardised(data, encoding)
+    return data if checked is None or encoding is None else standardised(data, encoding, checked)
 
 
 def from_huggingface(

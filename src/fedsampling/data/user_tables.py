@@ -35,7 +35,7 @@ from fedsampling.data.user_arrays import (
 )
 
 MAX_CATEGORIES = 100  # of a column; more are probably names or row numbers
-Encode = Literal["pooled"]
+Encode = Literal["pooled", "by_client"]
 
 
 @dataclass(frozen=True)
@@ -96,20 +96,32 @@ def encoding_of(columns: Mapping[Any, Any], names: Sequence[Any]) -> Encoding:
     return Encoding(numbers, frozenset(gaps), categories)
 
 
-def standardised(data: FederatedDataset, encoding: Encoding) -> FederatedDataset:
-    """Standardise numbers by the training samples of all clients, and fill gaps.
+def standardised(data: FederatedDataset, encoding: Encoding, encode: Encode) -> FederatedDataset:
+    """Standardise numbers by the training samples of all clients or of each, and fill gaps.
 
     Features that are the same in all training samples, such as a category that only tests have,
     are dropped.
     """
+    if encode == "by_client" and len(data.x_test) and data.start_test is None:
+        raise InputError("encode: by_client requires tests of each client; use pooled")
     x, x_test = data.x.astype(np.float64), data.x_test.astype(np.float64)
+    parts = [(slice(None), slice(None))]
+    if encode == "by_client":
+        tests = data.start if data.start_test is None else data.start_test
+        starts = zip(data.start, data.start[1:], tests, tests[1:], strict=False)
+        parts = [(slice(a, b), slice(c, d)) for a, b, c, d in starts]
     for position, gap in encoding.numeric():
-        known = x[:, position] if gap is None else x[x[:, gap] == 0, position]
-        mean, deviation = (known.mean(), known.std() or 1.0) if len(known) else (0.0, 1.0)
-        for samples in (x, x_test):
-            samples[:, position] = (samples[:, position] - mean) / deviation
-            if gap is not None:
-                samples[:, position] *= samples[:, gap] == 0
+        column = x[:, position].copy()
+        is_known = np.ones(len(x), np.bool_) if gap is None else x[:, gap] == 0
+        overall = float(column[is_known].std()) if is_known.any() else 0.0
+        for train, test in parts:
+            known = column[train][is_known[train]]
+            mean = known.mean() if len(known) else 0.0
+            deviation = (known.std() if len(known) else 0.0) or overall or 1.0
+            for samples, rows in ((x, train), (x_test, test)):
+                samples[rows, position] = (samples[rows, position] - mean) / deviation
+                if gap is not None:
+                    samples[rows, position] *= samples[rows, gap] == 0
     varies = np.ptp(x, axis=0) > 0
     if not varies.any():
         raise InputError("features: all are constant in the training samples; add others")

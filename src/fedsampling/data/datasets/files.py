@@ -43,8 +43,8 @@ class Files(PublishedData, name="files"):
     test: str | None = hashed_if_set(None, "column that marks test samples, in a table; null: none")
     encode: Encode | None = hashed_if_set(
         None,
-        "pooled: encodes text and missing values in a table and standardises numbers, by "
-        "statistics of all training samples; null: neither",
+        "encodes text and missing values in a table and standardises numbers, by statistics of all "
+        "training samples or of each client's; null: neither",
     )
     client_info: str | None = hashed_if_set(
         None, "table with a row for each client, .csv or .parquet; null: none"
