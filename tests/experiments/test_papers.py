@@ -77,6 +77,8 @@ def test_a_paper_is_linked_by_its_doi():
         exclude={"folder", "reports"}
     )
     assert papers.Paper(**content | {"url": "doi:10.1109/1.2"}).url == "https://doi.org/10.1109/1.2"
+    with pytest.raises(ValueError, match="is no link; must begin with https://"):
+        papers.Paper(**content | {"url": "javascript:alert(1)"})
 
 
 @pytest.mark.usefixtures("forget_own_files")

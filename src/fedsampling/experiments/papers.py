@@ -174,8 +174,11 @@ class Paper(Strict):
     @field_validator("url")
     @classmethod
     def _linked(cls, url: str) -> str:
-        """Write out the address of a DOI."""
-        return url.replace("doi:", "https://doi.org/", 1) if url.startswith("doi:") else url
+        """Write out the address of a DOI; refuse links that run code."""
+        url = url.replace("doi:", "https://doi.org/", 1) if url.startswith("doi:") else url
+        if url and not re.fullmatch(r"https?://[^\s/]\S*", url):
+            raise ValueError(f"{short(url)} is no link; must begin with https://, http:// or doi:")
+        return url
 
     @field_validator("experiments", "artefacts")
     @classmethod

@@ -52,6 +52,11 @@ class TestServer:
         publisher.delay = 1.0
         assert "(no answer in time)" in error_line(tmp_path, big(publisher.url))
 
+    def test_a_server_that_drips_is_given_up(self, tmp_path, publisher, monkeypatch):
+        monkeypatch.setattr(fetching, "_TIMEOUTS", (2.0, 0.3))
+        publisher.always = lambda answer: answer.answer(pause=0.2)
+        assert "(slower than 1000 bytes a second)" in error_line(tmp_path, big(publisher.url))
+
     def test_a_packed_file_is_unpacked(self, tmp_path, publisher):
         publisher.content = gzip.compress(CONTENT)
         host = urlsplit(publisher.url).netloc

@@ -36,6 +36,7 @@ Tell = Callable[[str, int, int], None]  # name, bytes received, bytes in total
 _ABSENT = (403, 404, 410)  # object stores return 403 for missing objects
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 _TIMEOUTS = 10.0, 30.0  # seconds until connected, and between two parts of a response
+MIN_SPEED = 1000  # bytes per second, on average
 PAUSES = (1.0, 5.0, 25.0)  # seconds before each further attempt
 
 
@@ -75,6 +76,8 @@ def download(url: str, path: Path, bound: int, tell: Callable[[int, int], None])
 
 def _received(url: str) -> Iterator[tuple[bytes, int]]:
     """Yield the parts of a response, each with the length of the whole; 0 if it is unknown."""
+    from urllib3.exceptions import HTTPError, ReadTimeoutError
+
     # No transfer compression: lengths must refer to the file's own bytes.
     headers = {"Accept-Encoding": "identity", "User-Agent": f"fedsampling/{__version__}"}
     try:
@@ -84,12 +87,21 @@ def _received(url: str) -> Iterator[tuple[bytes, int]]:
                 raise AbsentError
             if status != 200:
                 raise UnreachableError(f"HTTP status {status}", status in _TEMPORARY)
-            total = int(response.headers.get("Content-Length", 0))
-            for piece in response.iter_content(PIECE_BYTES):
+            length = response.headers.get("Content-Length", "")
+            total = int(length) if length.isdecimal() else 0
+            received, start = 0, time.monotonic()
+            # `read1` returns what has arrived, so that a server that drips is noticed.
+            while piece := response.raw.read1(PIECE_BYTES, decode_content=False):
+                received += len(piece)
+                seconds = time.monotonic() - start
+                if seconds > _TIMEOUTS[1] and received < MIN_SPEED * seconds:
+                    raise UnreachableError(f"slower than {MIN_SPEED} bytes a second", True)
                 yield piece, total
-    except requests.Timeout as error:
+            if received < total:
+                raise UnreachableError(f"broke off after {received:,} bytes", is_temporary=True)
+    except (requests.Timeout, ReadTimeoutError) as error:
         raise UnreachableError("no answer in time", is_temporary=True) from error
-    except requests.RequestException as error:
+    except (requests.RequestException, HTTPError, OSError) as error:
         raise UnreachableError("the connection failed", is_temporary=True) from error
 
 
