@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from fedsampling.base.errors import InputError
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.workflow.checking import available_data, batch_cost, work_of
@@ -55,6 +56,8 @@ def test_memory_counts_models_and_one_step_of_each_slot():
     assert 4 * d < step_bytes < 3 * 4 * d  # a gradient, and activations
     pairs = work_of(settings({"name": "divfl", "m": 10}), "embedded", WHERE)
     assert pairs.bytes - work.bytes == 4 * 8 * 100**2 + 12 * 100 * d
+    with pytest.raises(InputError, match=r"divfl compares all pairs of 100 .* at most 50 cl"):
+        work_of(settings({"name": "divfl", "m": 10}), "embedded", WHERE, max_bytes=4 * 8 * 50**2)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import lru_cache
-from math import isnan, nan, prod
+from math import inf, isnan, nan, prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,7 +77,7 @@ def _check_clients(job: Job, project: Project) -> None:
     network = job.simulation
     if not isinstance(network, Network) or data != available_data(job, where.cache, where.mirror):
         return
-    largest = work_of(network, data, where).largest
+    largest = work_of(network, data, where, _max_bytes(project.config)).largest
     if network.work.batch > largest:
         raise InputError(
             f"work.batch: {network.work.batch} exceeds the samples of every client; "
@@ -286,7 +286,7 @@ def measure(job: Job, results: Path, config: Config) -> Measured:
         return Measured(settings.step_seconds * (seeds if job.counter else 1))
     where = Where(results / "data", config.mirror, device(config))
     data = available_data(job, where.cache, where.mirror)
-    work = work_of(settings, data, where)
+    work = work_of(settings, data, where, _max_bytes(config))
     rate = operations_per_second(work.batch, round(seeds * work.slots), where.device)
     seconds = seeds * (work.operations / rate + ROUND_SECONDS)
     # Most runs that end by their clock end soon after their minimum number of rounds.
@@ -294,10 +294,16 @@ def measure(job: Job, results: Path, config: Config) -> Measured:
     return Measured(seconds * rounds / settings.rounds, where.device, work.bytes / 2**20)
 
 
-def work_of(settings: Network, data: str, where: Where) -> Work:
+def _max_bytes(config: Config) -> float:
+    """Return the memory of this machine, or of the largest job on a cluster."""
+    return max(memory.available(), config.cluster.max_mem_mb * 2**20)
+
+
+def work_of(settings: Network, data: str, where: Where, max_bytes: float = inf) -> Work:
     """Count the work of a run.
 
-    Raises InputError if settings and data do not fit.
+    Raises InputError if settings and data do not fit, or if the sampler's matrices of all pairs of
+    clients exceed `max_bytes`.
     """
     sizes, tests, sample, classes = _clients(settings, data, where)
     held = settings.holdout or 0.0
@@ -319,6 +325,12 @@ def work_of(settings: Network, data: str, where: Where) -> Work:
     operations = slots * steps * step + evaluated * forward / work.batch
     trained = 4 * d * (2 + 3 * slots) + slots * (step_bytes + 4 * work.batch * prod(sample))
     stored = 8.0 * sampler.pair_matrices * n**2
+    if stored > max_bytes:
+        raise InputError(
+            f"sampler: {sampler.named} compares all pairs of {n:,} clients, which needs "
+            f"{stored / 1e9:,.0f} GB; must be at most {int(n * (max_bytes / stored) ** 0.5):,} "
+            "clients here"
+        )
     if sampler.needs & {"gradients", "updates"}:  # of all clients, and a copy in double precision
         stored += 12.0 * n * d
     return Work(operations, slots, samples.max(), trained + stored, batch)
