@@ -20,7 +20,9 @@ RUNS |= {f"{kind} tracked": TRACKED for kind in ("federated", "gradient")}
 def test_every_kind_has_a_small_run():
     load_all_kinds()
     networks = {"network"}  # in single precision, whose rounding depends on company
-    assert set(Simulation.members()) == {*SMALL, *networks}
+    kinds = Simulation.members().items()  # also that of a guide, if its test ran before
+    ours = {name for name, kind in kinds if not kind.__module__.startswith("papers.mypaper")}
+    assert ours == {*SMALL, *networks}
 
 
 @pytest.mark.parametrize("run", RUNS)
