@@ -1,4 +1,4 @@
-"""Draw the random settings of the cross matrix's trials, which its ``paper.yaml`` lists.
+"""Draw the random settings that the cross matrix tries; its ``paper.yaml`` lists them.
 
     python benchmarks/draw_trials.py
 

@@ -46,7 +46,7 @@ FULL = SCHEMES["full"]
 
 
 def importance(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the spread of the clients' importances over choices of clients."""
+    """Draw how far the clients' importances spread, for many random choices of clients."""
     summary = summaries["clients"]
     our_seed, spread = our_choice(summary), deviations(summary)
     by_n = {n: spread[spread["n"] == n].set_index("seed")["sd"] for n in HALF}

@@ -25,5 +25,5 @@ def environment(**options: Any) -> Environment:
 
 
 def macro(template: str, name: str, *arguments: Any) -> str:
-    """Render a macro of a template as plain text."""
+    """Render a template's macro as plain text."""
     return str(getattr(environment().get_template(template).module, name)(*arguments)).rstrip("\n")

@@ -34,7 +34,7 @@ def printing_errors() -> Iterator[None]:
 
 @printing_errors()
 def check_file(path: Path) -> None:
-    """Check a configuration file before Snakemake reads it, which accepts duplicate keys."""
+    """Refuse duplicate keys in a configuration file, which Snakemake would accept."""
     if path.exists():
         read_yaml(path)
 

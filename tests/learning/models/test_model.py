@@ -102,9 +102,9 @@ def test_networks_reject_data_that_do_not_fit(name, sample, classes):
         make(name, sample, classes)
 
 
-# Half-widths of the uniform laws, from the fans: PyTorch ±1/√fan-in (recurrent: ±1/√hidden), Keras
-# and TensorFlow ±√(6/(fan-in + fan-out)), of LEAF's cells with inputs and states as one fan-in;
-# biases of both start at zero.
+# Half-widths of the uniform distributions. PyTorch: 1/√fan-in (recurrent layers: 1/√hidden). Keras
+# and TensorFlow: √(6/(fan-in + fan-out)), with biases zero; in LEAF's cells, inputs and states
+# count as one fan-in.
 UNIFORM = {
     "mlp": {"hidden.weight": 1 / 28, "hidden.bias": 1 / 28, "head.weight": 1 / sqrt(50)},
     "cifar_cnn": {"conv1.weight": 1 / sqrt(27), "conv3.weight": 1 / 24, "dense.weight": 1 / 32},

@@ -23,7 +23,7 @@ STEP, STEPS, BATCH = 0.1, 3, 100  # a batch is all of a client's data, so that n
 
 
 class Reader(nn.Module):
-    """A layer over symbols: an LSTM or a transformer's."""
+    """An LSTM or a transformer layer that reads a sequence of symbols."""
 
     def __init__(self, kind, *sizes, **options):
         super().__init__()

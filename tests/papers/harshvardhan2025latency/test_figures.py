@@ -1,4 +1,4 @@
-"""Figures of delays and of errors in the theory, from the published runs."""
+"""Figures of the delays and of the theory's errors, drawn from the published runs."""
 
 import pytest
 

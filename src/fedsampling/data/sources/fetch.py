@@ -53,7 +53,7 @@ class UnreachableError(Exception):
 
 
 def download(url: str, path: Path, bound: int, tell: Callable[[int, int], None]) -> None:
-    """Download a URL into a file of at most `bound` bytes.
+    """Download a URL into a file; more than `bound` bytes are a CorruptError.
 
     `tell` gets the bytes received and the total (or `bound`).
     """

@@ -194,7 +194,7 @@ class Advice:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The answer, and the regret."""
+        """The answer and the regret."""
         if not self.regret:
             return self.answer
         excess, of_md = (
