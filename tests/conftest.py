@@ -104,11 +104,17 @@ def no_call():
     os.environ.pop(CALL, None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def machines_mirror():
+    """The mirror that this machine's environment names; no test sees it unless it asks for it."""
+    return os.environ.pop("FEDSAMPLING_MIRROR", None)
+
+
 @pytest.fixture(scope="session")
-def mirror():
+def mirror(machines_mirror):
     """The folder of real files, where this machine has one."""
     beside = Path(__file__).resolve().parents[1].parent / "shared" / "data"
-    folder = os.environ.get("FEDSAMPLING_MIRROR") or str(beside)
+    folder = machines_mirror or str(beside)
     missing = [name for name in ("ijcnn1", "mnist", "nycmesh") if not Path(folder, name).is_dir()]
     if missing:
         pytest.skip(f"no real data: neither FEDSAMPLING_MIRROR nor {beside} holds {missing[0]}/")

@@ -87,20 +87,13 @@ def printed(page, project):
         assert main.commands[verb].make_context(verb, arguments)
     program = CALL_ALL.format(calls=calls)
     if changes_package:
-        variables = {"PYTHONPATH": str(project / "src"), "FEDSAMPLING_MIRROR": None}
-        output = run_python("-c", program, cwd=project, **variables)
+        output = run_python("-c", program, cwd=project, PYTHONPATH=str(project / "src"))
     else:
         output = run_as_if_alone(program, project)
     return json.loads(output.splitlines()[-1])
 
 
-@pytest.fixture
-def alone(monkeypatch, forget_own_files):
-    """A test's files are not those of others, nor is a mirror set."""
-    monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
-
-
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("forget_own_files")
 def test_an_added_sampler_runs_with_the_others(tmp_path):
     outputs = printed("add-a-sampler.md", tmp_path)
     assert outputs["check"].startswith("config.yaml: valid")
@@ -139,7 +132,7 @@ def test_an_added_dataset_is_verified_described_and_run(tmp_path):
     assert lines <= {*outputs["data card"].splitlines()}
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("forget_own_files")
 def test_a_new_paper_is_drawn_and_judged_on_trial(tmp_path):
     project = tmp_path / "project"
     project.mkdir()

@@ -43,7 +43,7 @@ def complaint(content, folder):
             "alpha: {dataset: {partition: {alpha: 3}}}",
             "alpha.dataset.partition.alpha: each case sets its own value; override it below cases",
         ),
-        (REDUCED, CLUSTERED, "mnist: {work: {batch: 100000000000}}", "mnist.memory: not"),
+        (QUICK, CLUSTERED, "mnist: {work: {batch: 100000000000}}", "mnist.memory: not"),
         # what contradicts the data
         (QUICK, CLUSTERED, "mnist: {model: {name: lstm}}", "mnist.model.name: lstm requires seque"),
         (QUICK, CLUSTERED, "mnist: {dataset: {fraction: 1.0e-7}}", "mnist.fraction: 1e-07 of the"),

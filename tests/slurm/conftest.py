@@ -90,7 +90,7 @@ def project(slurm, user):
     projects = []
 
     def make(name, where=slurm, who=user):
-        projects.append(Project.create(folder / name, where.environment, who))
+        projects.append(Project(folder / name, where.environment, who))
         return projects[-1]
 
     yield make
@@ -110,6 +110,6 @@ def local_files(project):
         local.environment["TOY_SECONDS"] = "0"
         local.play(behaviours)
         local.snakemake(slurm=False)
-        return local.made_files()
+        return local.results()
 
     return made_files

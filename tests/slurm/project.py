@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from tests.checkout import Checkout, copy_project
 
-ROOT = Path(__file__).parents[2]
-COPIED = ("Snakefile", "workflow", "profiles", "envs", "CITATION.cff", "pyproject.toml", "papers")
+CACHES = ("XDG_CACHE_HOME", "MPLCONFIGDIR")
 TOY = "fraboni2022general"  # whose one experiment the toy stands in for
 PATIENCE = 300.0  # seconds that a test waits for anything
 
@@ -35,44 +35,24 @@ class User:
         return {"user": self.name, "group": pwd.getpwnam(self.name).pw_gid, "extra_groups": []}
 
 
-class Project:
-    """A folder such as a clone; `environment` says where the cluster's clients are."""
+class Project(Checkout):
+    """A copy that belongs to a user; `environment` says where the cluster's clients are."""
 
     def __init__(self, root, environment, user):
-        self.root, self.user, self.identity = root, user.name, user.identity
-        self.target = ()
-        self.live = []
+        copy_project(root, "papers")
         bins = root / "bin"
-        bins.mkdir(exist_ok=True)
+        bins.mkdir()
         for name, module in (("snakemake", "snakemake"), ("fedsampling", "fedsampling.cli")):
             (bins / name).write_text(f'#!/bin/sh\nexec {user.python} -m {module} "$@"\n')
             (bins / name).chmod(0o755)
-        self.environment = {
-            **os.environ,
-            **environment,
-            "PATH": f"{bins}{os.pathsep}{environment.get('PATH', os.environ['PATH'])}",
-            "PYTHONPATH": f"{root / 'src'}{os.pathsep}{user.packages}",
-            "OMP_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "XDG_CACHE_HOME": str(root / "cache"),
-            "MPLCONFIGDIR": str(root / "cache"),
-            "HOME": str(root),
-        }
-        for name in ("FEDSAMPLING_MIRROR", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
-            self.environment.pop(name, None)
-
-    @classmethod
-    def create(cls, root, environment, user):
-        """Copy the project; the copy belongs to the user."""
-        root.mkdir()
-        for name in COPIED:
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-            copy(ROOT / name, root / name)
-        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        shutil.copytree(ROOT / "src", root / "src", ignore=ignored)
-        project = cls(root, environment, user)
-        project.give_to_user()
-        return project
+        path = f"{bins}{os.pathsep}{environment.get('PATH', os.environ['PATH'])}"
+        own = {"PATH": path, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{user.packages}"}
+        own |= {"HOME": str(root)} | dict.fromkeys(CACHES, str(root / "cache"))
+        super().__init__(root, **environment | own)
+        self.user, self.identity = user.name, user.identity
+        self.target = ()
+        self.live = []
+        self.give_to_user()
 
     def give_to_user(self):
         """Give everything to the user, also what the test has written since."""
@@ -98,65 +78,49 @@ class Project:
             'name="weights"',
             'name="replaced"',
         )
-        content = self.paper(TOY)
-        weights = content["experiments"]["weights"]
-        weights |= {
-            "cases": {"toy": next(iter(weights["cases"].values()))},
-            "samplers": {name: {"name": name} for name in behaviours},
-            "quick": {},
-        }
-        self.keep(TOY, weights=weights)
+
+        def replace(paper):
+            weights = paper["experiments"]["weights"]
+            weights |= {
+                "cases": {"toy": next(iter(weights["cases"].values()))},
+                "samplers": {name: {"name": name} for name in behaviours},
+                "quick": {},
+            }
+
+        self.keep(TOY, "weights", replace)
         self.toy(behaviours)
         # An experiment with an override has a process for each job.
         overrides = {TOY: {"weights": {"title": "Toy"}}}
         self.configure(papers=[TOY], overrides=overrides, **config)
 
-    def paper(self, name):
-        """Return what a paper's file says."""
-        path = self.root / "papers" / name / "paper.yaml"
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    def keep(self, paper, experiment, change):
+        """Change an experiment of a paper, and leave nothing else of it."""
 
-    def keep(self, name, **experiments):
-        """Leave these experiments of a paper, as they are given, and nothing that is drawn."""
-        content = self.paper(name) | {"experiments": experiments, "artefacts": {}, "claims": {}}
-        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-        (self.root / "papers" / name / "paper.yaml").write_text(text, encoding="utf-8")
-        self.target = (name,)
+        def leave(content):
+            change(content)
+            experiments = {experiment: content["experiments"][experiment]}
+            content |= {"experiments": experiments, "artefacts": {}, "claims": {}}
+
+        self.edit_paper(paper, leave)
+        self.target = (paper,)
 
     def toy(self, behaviours):
         """Say what the toy's jobs do from now on."""
         (self.root / "toy.json").write_text(json.dumps(behaviours))
-
-    def edit(self, name, old, new):
-        path = self.root / name
-        text = path.read_text(encoding="utf-8")
-        assert old in text
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
     def command(self, *arguments, slurm=True, jobs=6):
         """Return how Snakemake is called."""
         cluster = ("--workflow-profile", "profiles/slurm", "--jobs", str(jobs))
         cluster += ("--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "10")
         how = cluster if slurm else ("--cores", "2")
-        return {
-            "args": (str(self.root / "bin" / "snakemake"), *how, *arguments, *self.target),
-            "cwd": self.root,
-            "env": self.environment,
-            "text": True,
-            **self.identity,
-        }
+        arguments = (str(self.root / "bin" / "snakemake"), *how, *arguments, *self.target)
+        return super().command(*arguments) | self.identity
 
-    def snakemake(self, *arguments, slurm=True, jobs=6):
+    def snakemake(self, *arguments, **options):
         """Run Snakemake, which must succeed; return its output."""
-        result = subprocess.run(
-            **self.command(*arguments, slurm=slurm, jobs=jobs),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=2 * PATIENCE,
-            check=False,
-        )
-        assert result.returncode == 0, result.stdout[-6000:]
-        return result.stdout
+        status, output = self.call(*arguments, **options)
+        assert status == 0, output[-6000:]
+        return output
 
     def started(self, *arguments, jobs=6):
         """Start Snakemake and go on."""
@@ -181,17 +145,9 @@ class Project:
         lines = (self.root / "toy.log").read_text().splitlines()
         return list(dict.fromkeys(line.split()[3] for line in lines if line.startswith(sampler)))
 
-    def made_files(self):
+    def results(self):
         """Return all that must not depend on where it was made: tables, digests and verdicts."""
-        results = self.root / "results"
-        paths = [*results.glob("runs/**/*.json"), *results.glob("claims/*.json")]
-        paths += results.glob("artefacts/**/*.csv")
-        return {str(path.relative_to(results)): path.read_bytes() for path in sorted(paths)}
-
-    def stored(self):
-        """Return the finished runs and when each was written."""
-        paths = (self.root / "results" / "store").rglob("[!.]*.parquet")
-        return {path.name: path.stat().st_mtime_ns for path in paths}
+        return self.made_files("runs/**/*.json", "claims/*.json", "artefacts/**/*.csv")
 
 
 class Started:

@@ -79,7 +79,7 @@ class TestJobs:
 
     def test_results_equal_those_of_a_local_run(self, ended, local_files):
         rounds = {name: {"rounds": n} for name, n in {**ROUNDS, "binomial": 40}.items()}
-        assert ended.project.made_files() == local_files("jobs", rounds)
+        assert ended.project.results() == local_files("jobs", rounds)
 
 
 @pytest.mark.long
@@ -102,7 +102,7 @@ def test_a_drained_node_and_a_restarted_slurmctld_cost_nothing(slurm, project, l
     assert started.end() == 0, started.output[-6000:]
     assert started.failures() == 0
     assert len(copy.computed()) == len(set(copy.computed())) == 4 * 30
-    assert copy.made_files() == local_files("daemons", behaviours)
+    assert copy.results() == local_files("daemons", behaviours)
 
 
 @pytest.mark.long
@@ -119,7 +119,7 @@ def test_ctrl_c_cancels_the_jobs_and_the_next_start_completes(slurm, project, lo
     copy.toy(rest)
     copy.snakemake()
     assert before.items() <= copy.stored().items()
-    assert copy.made_files() == local_files("interrupted", rest)
+    assert copy.results() == local_files("interrupted", rest)
 
 
 def test_a_killed_snakemake_leaves_a_job_that_its_successor_does_not_repeat(project, local_files):
@@ -136,15 +136,18 @@ def test_a_killed_snakemake_leaves_a_job_that_its_successor_does_not_repeat(proj
     assert len(copy.computed()) == len(set(copy.computed())) == 82
     assert len(copy.jobs("full")) == 1
     assert before.items() <= copy.stored().items()
-    assert copy.made_files() == local_files("orphan", behaviours)
+    assert copy.results() == local_files("orphan", behaviours)
 
 
 def trains(copy):
     """Leave one job of one experiment."""
-    mnist = copy.paper(PAPER)["experiments"]["mnist"]
-    mnist |= {"samplers": {"md": {"name": "md", "m": 10}}, "rounds": 400, "seeds": 2}
-    mnist["quick"] = {"work": mnist["quick"]["work"]}
-    copy.keep(PAPER, mnist=mnist)
+
+    def shorten(paper):
+        mnist = paper["experiments"]["mnist"]
+        mnist |= {"samplers": {"md": {"name": "md", "m": 10}}, "rounds": 400, "seeds": 2}
+        mnist["quick"] = {"work": mnist["quick"]["work"]}
+
+    copy.keep(PAPER, "mnist", shorten)
     limits = {"max_runtime": 60, "max_mem_mb": 4000}  # of the test cluster
     copy.configure(papers=[PAPER], checkpoint_seconds=1, cluster=limits)
 
@@ -168,4 +171,4 @@ def test_training_that_is_told_to_stop_continues_in_the_same_job_bit_for_bit(slu
     local = project("training-local")
     trains(local)
     local.snakemake(slurm=False)
-    assert copy.made_files() == local.made_files()
+    assert copy.results() == local.results()

@@ -5,7 +5,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from project import ROOT
+from tests.checkout import ROOT
 
 from fedsampling.experiments.papers import load_paper
 
@@ -33,9 +33,9 @@ def test_results_equal_those_of_a_local_run_byte_for_byte(finished, project):
     local = project("local")
     local.configure(**SMALL)
     local.snakemake(slurm=False)
-    files = finished[0].made_files()
+    files = finished[0].results()
     assert any(name.endswith(".csv") for name in files)
-    assert files == local.made_files()
+    assert files == local.results()
 
 
 def test_simulations_and_drawing_were_submitted_and_the_report_was_not(finished):
@@ -81,7 +81,7 @@ def test_two_users_compute_each_run_once_and_get_the_same_results(project, store
     assert sorted(copies[0].computed() + copies[1].computed()) == [
         (name, seed, t) for name in ("full", "md") for seed in [0] for t in range(40)
     ]
-    assert copies[0].made_files() == copies[1].made_files()
+    assert copies[0].results() == copies[1].results()
     stored = [path for path in store.rglob("*") if path.is_file()]
     assert len(stored) == 2  # no lock, nothing half-written
     assert all(len(pd.read_parquet(path)) == 40 for path in stored)

@@ -72,9 +72,7 @@ def test_an_unknown_dataset_is_an_error_before_any_download(tmp_path):
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch):
-    monkeypatch.delenv("FEDSAMPLING_MIRROR", raising=False)
-
+def call(tmp_path):
     def called(command, *arguments, status=0, **config):
         path = tmp_path / "config.json"
         path.write_text(json.dumps(SETTINGS | config))

@@ -1,7 +1,4 @@
-"""The Snakemake workflow on a small checkout of its own, above all when it is interrupted.
-
-The checkout holds a copy of the sources too, so that a test can change one of them.
-"""
+"""The Snakemake workflow on a small checkout of its own, above all when it is interrupted."""
 
 import compileall
 import json
@@ -18,10 +15,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.checkout import ROOT, Checkout, copy_project
 
-ROOT = Path(__file__).parents[2]
 PAPER = "rizk2022importance"
-COPIED = ("Snakefile", "workflow", "profiles", "envs", "CITATION.cff", "Makefile", "pyproject.toml")
 REGRESSION = {
     "dataset": {"agents": 20, "samples": 12},
     "samplers": {"isfedavg-approximate": None, "isfedavg-tracked-estimated": None},
@@ -34,31 +30,8 @@ ALL = {"simulate": 3, f"draw_{PAPER}": 1, "cards_without_files": 1, "report": 1,
 NOTHING = "Nothing to be done"
 
 
-class Checkout:
-    """A folder such as a clone, with one experiment of one paper."""
-
-    def __init__(self, root):
-        self.root = root
-
-    def command(self, *arguments):
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(self.root / "src")}
-        environment |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        # Under `make test` the inner `make` would take itself for a part of the outer one.
-        for name in ("FEDSAMPLING_MIRROR", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
-            environment.pop(name, None)
-        return {"args": arguments, "cwd": self.root, "env": environment, "text": True}
-
-    def call(self, *arguments):
-        """Return exit status, and standard output and error together."""
-        result = subprocess.run(
-            **self.command(*arguments),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=400,
-            check=False,
-        )
-        return result.returncode, result.stdout
+class OnePaper(Checkout):
+    """A checkout with one experiment of one paper."""
 
     def snakemake(self, *arguments):
         status, output = self.call("snakemake", "--cores", "2", *arguments)
@@ -84,27 +57,9 @@ class Checkout:
         } | changes
         (self.root / "config.yaml").write_text(yaml.safe_dump(content))
 
-    def edit(self, name, old, new):
-        path = self.root / name
-        text = path.read_text(encoding="utf-8")
-        assert old in text
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-    def edit_paper(self, change):
-        path = self.root / "papers" / PAPER / "paper.yaml"
-        paper = yaml.safe_load(path.read_text(encoding="utf-8"))
-        change(paper)
-        path.write_text(yaml.safe_dump(paper, sort_keys=False, allow_unicode=True), "utf-8")
-
     def manifests(self):
         """Return what was computed: runs and their digests by job."""
-        paths = sorted((self.root / "results" / "runs").rglob("*.json"))
-        return {str(path.relative_to(self.root)): json.loads(path.read_text()) for path in paths}
-
-    def stored(self):
-        """Return the finished runs and when each was written."""
-        paths = (self.root / "results" / "store").rglob("[!.]*.parquet")
-        return {path: path.stat().st_mtime_ns for path in paths}
+        return self.made_files("runs/**/*.json")
 
     @contextmanager
     def started(self, *arguments):
@@ -139,14 +94,9 @@ class Checkout:
 def fresh(tmp_path_factory):
     """Return a checkout where nothing has run; use :func:`copied` to change it."""
     root = tmp_path_factory.mktemp("workflow") / "fresh"
-    root.mkdir()
-    for name in COPIED:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-        copy(ROOT / name, root / name)
-    shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("*.egg-info"))
-    shutil.copytree(ROOT / "papers" / PAPER, root / "papers" / PAPER)
-    checkout = Checkout(root)
-    checkout.edit_paper(shorten)
+    copy_project(root, f"papers/{PAPER}")
+    checkout = OnePaper(root)
+    checkout.edit_paper(PAPER, shorten)
     for module in (root / "papers" / PAPER).glob("*.py"):  # the small run stands for the long ones
         text = module.read_text(encoding="utf-8")
         module.write_text(re.sub('"(longer|steady)"', '"regression"', text), encoding="utf-8")
@@ -174,7 +124,7 @@ def finished(fresh):
     """Return a checkout where everything has run; use :func:`copied` to change it."""
     root = fresh.root.parent / "finished"
     shutil.copytree(fresh.root, root)
-    checkout = Checkout(root)
+    checkout = OnePaper(root)
     checkout.snakemake()
     return checkout
 
@@ -183,7 +133,7 @@ def finished(fresh):
 def copied(tmp_path):
     def copy(checkout):
         shutil.copytree(checkout.root, tmp_path / "copy", symlinks=True)
-        return Checkout(tmp_path / "copy")
+        return OnePaper(tmp_path / "copy")
 
     return copy
 
@@ -226,7 +176,9 @@ def test_unfinished_parts_are_reported_with_the_reason_and_in_the_status(
     original = yaml.safe_load((ROOT / "papers" / PAPER / "paper.yaml").read_text())
     additions = {"experiments": "classification", "artefacts": "figure2", "claims": "c5"}
     for part, name in additions.items():
-        checkout.edit_paper(lambda paper, p=part, n=name: paper[p].update({n: original[p][n]}))
+        checkout.edit_paper(
+            PAPER, lambda paper, p=part, n=name: paper[p].update({n: original[p][n]})
+        )
     checkout.configure(data="official", regression={"rounds": 100})
     status, output = checkout.call("snakemake", "--cores", "4", "--logger", "fedsampling")
     assert status == 1
