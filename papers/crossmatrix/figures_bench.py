@@ -19,7 +19,7 @@ from fedsampling.evidence.statistics import listed, mean, show, show_interval
 from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, Paper, load_paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels
-from fedsampling.report.names import NAMES
+from fedsampling.report.names import is_shipped
 from fedsampling.report.which_sampler.advice import (
     INFORMATION,
     NOTHING_BETTER,
@@ -117,7 +117,7 @@ def _bands(table: pd.DataFrame) -> Figure:
         axes[0].set_ylim(-0.7, len(order) - 0.3)
         axes[0].set_yticks(rows, [_row_label(row, families) for row in rounds.to_dict("records")])
         for name, tick in zip(order, axes[0].get_yticklabels(), strict=True):
-            if name not in NAMES:  # a user's sampler
+            if not is_shipped(name):
                 tick.set(color=VERMILION, fontweight="bold")
     return figure
 

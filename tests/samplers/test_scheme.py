@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.interface.in_settings import expand_star, load_file
+from fedsampling.samplers.interface.in_settings import drawn, expand_star, load_file
 from fedsampling.samplers.scheme import Scheme, Slots, distinct, invert, scheme
 from fedsampling.workflow.plan import plan
 
@@ -72,6 +72,33 @@ def test_preparing_a_job_does_not_change_the_settings():
     assert ready.model_dump() == sampler.model_dump()
     with pytest.raises(InputError, match="memory names 'G'"):
         sampler.state()
+
+
+def test_each_draw_of_a_grid_has_a_value_from_another_third():
+    least, beta = (
+        np.array([drawn(sampler, draw)[key] for draw in (1, 2, 3)])
+        for sampler, key in (("active_fl", "least"), ("f3ast", "beta"))
+    )
+    assert sorted(3 * least // 0.9) == [0, 1, 2]
+    assert sorted(3 * np.log(beta / 0.001) // np.log(300)) == [0, 1, 2]
+    assert {drawn("divfl", draw)["weights"] for draw in (1, 2, 3)} == {
+        "samples",
+        "equal",
+        "covered",
+    }
+    assert sorted(drawn("stratified", draw)["strata"] for draw in (1, 2, 3))[::2] == [2, 5]
+
+
+@pytest.mark.parametrize("space", [(0.0, 1.0, "log"), (2, 1, "linear"), (), 0.5, (1, 2, "cubic")])
+def test_an_invalid_grid_is_one_line(space):
+    class Odd(Scheme, name="odd"):
+        grid = {"m": space}
+
+    try:
+        with pytest.raises(InputError, match=r"odd: grid m = .* is invalid; must be"):
+            drawn("odd", 1)
+    finally:
+        Odd.named = ""
 
 
 def test_a_star_expands_to_all_samplers_of_networks_without_a_label():

@@ -34,12 +34,14 @@ class _ReadableErrors(type(BaseModel)):  # type: ignore[misc]
     """
 
     def __new__(
-        cls, title: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **arguments: Any
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **arguments: Any
     ) -> Any:
+        if "title" in arguments:  # which pydantic would keep for its own configuration
+            arguments["titled"] = arguments.pop("title")
         try:
-            return super().__new__(cls, title, bases, namespace, **arguments)
+            return super().__new__(cls, name, bases, namespace, **arguments)
         except PydanticUserError as error:
-            raise InputError(f"class {title}: {class_error(error, namespace)}") from None
+            raise InputError(f"class {name}: {class_error(error, namespace)}") from None
 
     def __call__(cls, *args: Any, **settings: Any) -> Any:
         try:
@@ -71,23 +73,33 @@ class Named(_Readable):
     that checks it.  A field annotated with an intermediate class accepts the members derived from
     that class.
 
-    `name`: class argument of a member. `code`: class argument of a member whose algorithm is in
-    another module because that module is slow to import; the default is the module of the class.
-    `package`: class argument of a family. `key`: class argument of a family: the field that holds
-    the name; ``"name"`` by default.
+    Class arguments of a member: `name`; `title` and `short`, which pages and figures show and which
+    are by default the name; `code`, for a member whose algorithm is in another module because that
+    module is slow to import.  Class arguments of a family: `package`; `key`, the field that holds
+    the name, by default ``"name"``.
     """
 
     package: ClassVar[str] = ""
     key: ClassVar[str] = "name"
     named: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    short: ClassVar[str] = ""
     code: ClassVar[str] = ""
 
     def __init_subclass__(
-        cls, name: str = "", code: str = "", package: str = "", key: str = "", **arguments: Any
+        cls,
+        name: str = "",
+        titled: str = "",
+        short: str = "",
+        code: str = "",
+        package: str = "",
+        key: str = "",
+        **arguments: Any,
     ) -> None:
         """Store the class arguments; runs before pydantic collects the fields."""
         super().__init_subclass__(**arguments)
         cls.named, cls.code = name, code or cls.__module__
+        cls.title, cls.short = titled or name, short or titled or name
         if package:
             cls.package, cls.key = package, key or "name"
         if name:
@@ -106,7 +118,7 @@ class Named(_Readable):
     @classmethod
     def member(cls, name: str) -> type[Self]:
         """Return the member of a name."""
-        for member in cls._named_as(name) if isinstance(name, str) else ():
+        for member in cls.named_as(name) if isinstance(name, str) else ():
             return member
         members = cls.members()
         if name in members:  # its name is not a literal
@@ -114,7 +126,7 @@ class Named(_Readable):
         raise ValueError(f"{short(name)} is unknown; {nearest(str(name), members)}")
 
     @classmethod
-    def _named_as(cls, name: str) -> Iterator[type[Self]]:
+    def named_as(cls, name: str) -> Iterator[type[Self]]:
         """Yield the members of a name, importing only the modules that mention it."""
         for module in _modules_by_name(cls.package).get(name, ()):
             import_module(module)
@@ -217,7 +229,7 @@ def load_members(
         try:
             load()
             for member in _defined(family, module):
-                for existing in family._named_as(member.named):
+                for existing in family.named_as(member.named):
                     if existing.__module__ != module:
                         raise InputError(
                             f"{path}: {family.key} {member.named!r} is already used by "

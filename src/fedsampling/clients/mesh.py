@@ -117,7 +117,7 @@ class Parameters(Strict):
     noise_sd: float = _open(1.0, "ln s", "its spread; 'to account for network uncertainties'", ge=0)
 
 
-class Nycmesh(DelayModel, name="nycmesh"):
+class Nycmesh(DelayModel, name="nycmesh", title="Delays of NYC Mesh"):
     """Delays on the network of NYC Mesh, Harshvardhan et al. 2025, section 3."""
 
     official: ClassVar[tuple[str, ...]] = ("nycmesh", "nycmesh/network-map", "async_hfl_delays")

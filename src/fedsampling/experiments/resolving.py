@@ -33,7 +33,7 @@ from fedsampling.experiments.papers import (
     make_package,
 )
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
-from fedsampling.samplers.interface.in_settings import expand_star
+from fedsampling.samplers.interface.in_settings import drawn, expand_star
 
 NOT_AT = "not at {} scale"  # reason for leaving out an experiment that is null at this scale
 
@@ -149,7 +149,8 @@ class Experiment(Strict):
     title: str
     cases: dict[str, dict[str, Any]] = Field(
         {"base": {}},
-        description="named changes to the settings, and under `samplers` to single samplers'",
+        description="named changes to the settings, under `samplers` to single samplers', and "
+        "under `draw` to those in the samplers' grids, 1 to 3",
     )
     always: dict[str, tuple[str, ...]] = Field(
         {}, description="samplers, by case, that run the case at paper scale besides the chosen one"
@@ -285,14 +286,16 @@ def load_kinds(folder: Path) -> tuple[type[Simulation], ...]:
 
 def run_settings(experiment: Experiment, case: str, sampler: str, prefix: str = "") -> Simulation:
     """Return the checked settings of one case and sampler; `prefix` is the start of error lines."""
-    changes = dict(experiment.cases[case])
+    changes, record = dict(experiment.cases[case]), experiment.samplers[sampler]
     of_sampler = (changes.pop("samplers", None) or {}).get(sampler, {})
+    if draw := changes.pop("draw", None):
+        of_sampler = drawn(str(record.get("name")), draw) | of_sampler
     settings = merge(experiment.settings, changes)
     start = f"{prefix}." if prefix else ""
     if "sampler" in settings:
         raise InputError(f"{start}sampler: unknown key; did you mean 'samplers'?")
     settings["kind"] = experiment.kind
-    settings["sampler"] = merge(experiment.samplers[sampler], of_sampler)
+    settings["sampler"] = merge(record, of_sampler)
     try:
         return check(Simulation, settings, "")
     except InputError as error:

@@ -26,7 +26,7 @@ from fedsampling.samplers.scheme import (
 from fedsampling.theory.weights import check_poisson
 
 
-class Full(Scheme, name="full"):
+class Full(Scheme, name="full", title="Full participation (all clients)", short="all clients"):
     """All clients in every round.
 
     References
@@ -45,7 +45,7 @@ class Full(Scheme, name="full"):
         return view.p[slots.client]
 
 
-class MD(Scheme, name="md"):
+class MD(Scheme, name="md", title="MD sampling (multinomial)", short="MD"):
     """m draws with replacement, with probabilities p_i.
 
     A client drawn twice trains twice, on different batches (code of Fraboni et al. 2021), or once
@@ -70,7 +70,7 @@ class MD(Scheme, name="md"):
         return slots.times / self.m
 
 
-class Uniform(Scheme, name="uniform"):
+class Uniform(Scheme, name="uniform", title="Uniform sampling", short="Uniform"):
     """m clients, uniformly without replacement, with unbiased weights.
 
     References
@@ -94,7 +94,12 @@ class Uniform(Scheme, name="uniform"):
         return n / min(self.m, n) * view.p[slots.client]
 
 
-class FedAvg(Uniform, name="fedavg"):
+class FedAvg(
+    Uniform,
+    name="fedavg",
+    title="FedAvg in which absent clients keep the global model",
+    short="FedAvg, absent keep the model",
+):
     """m clients, uniformly without replacement; the others count as if they returned the model.
 
     The weights of the clients that are not selected stay on the global model, so the server's step
@@ -113,7 +118,12 @@ class FedAvg(Uniform, name="fedavg"):
         return view.p[slots.client]
 
 
-class FedAvgNormalised(Uniform, name="fedavg_normalised"):
+class FedAvgNormalised(
+    Uniform,
+    name="fedavg_normalised",
+    title="FedAvg, weights normalised over participants",
+    short="FedAvg",
+):
     """FedAvg as usually implemented: m clients uniformly, averaged by importance.
 
     The weights p_i / Σ_S p_j sum to one in every round.
@@ -139,7 +149,7 @@ class FedAvgNormalised(Uniform, name="fedavg_normalised"):
         return normalised_importances(slots, view)
 
 
-class Random(FedAvgNormalised, name="random"):
+class Random(FedAvgNormalised, name="random", title="Random selection", short="random"):
     """m clients, uniformly without replacement, with weight 1/m regardless of importance.
 
     References
@@ -152,7 +162,7 @@ class Random(FedAvgNormalised, name="random"):
         return np.full(len(slots), 1 / min(self.m, len(view.offered)))
 
 
-class Poisson(Scheme, name="poisson"):
+class Poisson(Scheme, name="poisson", title="Poisson sampling", short="Poisson"):
     """Each client independently with probability m p_i, so that m clients are expected.
 
     References
@@ -176,7 +186,7 @@ class Poisson(Scheme, name="poisson"):
         return np.full(len(slots), 1 / self.m)
 
 
-class Binomial(Uniform, name="binomial"):
+class Binomial(Uniform, name="binomial", title="Binomial sampling", short="Binomial"):
     """Each client independently with probability m/n, so that m clients are expected.
 
     References

@@ -235,7 +235,12 @@ def _checked(n_samples: NDArray[np.integer], m: int) -> Ints:
     return counts
 
 
-class ClusteredSize(Scheme, name="clustered_size"):
+class ClusteredSize(
+    Scheme,
+    name="clustered_size",
+    title="Clustered sampling by sample size",
+    short="Clustered, size",
+):
     """One client from each of m distributions, which are formed from sample counts.
 
     References
@@ -269,7 +274,12 @@ class ClusteredSize(Scheme, name="clustered_size"):
         return slots.times / self.m
 
 
-class ClusteredSimilarity(Scheme, name="clustered_similarity"):
+class ClusteredSimilarity(
+    Scheme,
+    name="clustered_similarity",
+    title="Clustered sampling by similarity of updates",
+    short="Clustered, similarity",
+):
     """One client from each of m distributions, which are formed from the similarity of updates.
 
     If a client is drawn twice in a round, the later update is remembered.
@@ -289,6 +299,7 @@ class ClusteredSimilarity(Scheme, name="clustered_similarity"):
     needs = frozenset({"updates"})
     pair_matrices = 5
     memory = ("G", "pairs")
+    grid = {"measure": ("arccos", "l2", "l1")}
 
     _counts: Ints
     _G: NDArray[np.float32]  # last updates, shape (runs, n, d)

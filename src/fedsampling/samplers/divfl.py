@@ -72,7 +72,7 @@ def lazy_greedy(D: Array, m: int) -> Ints:
     return np.array(chosen, np.int64)
 
 
-class DivFL(Scheme, name="divfl"):
+class DivFL(Scheme, name="divfl", title="Diverse client selection (DivFL)", short="DivFL"):
     """m clients whose last known gradients represent all clients' gradients.
 
     Weights are equal as in Harshvardhan et al. 2025, proportional to importance as in the authors'
@@ -94,6 +94,7 @@ class DivFL(Scheme, name="divfl"):
     pair_matrices = 4
     unbiased = False
     intermittent = True
+    grid = {"weights": ("samples", "equal", "covered")}
 
     _omega: Array
 

@@ -44,7 +44,7 @@ def tracked(rates: Array, member: Bools, beta: float) -> Array:
     return (1 - beta) * rates + beta * member
 
 
-class F3AST(Scheme, name="f3ast"):
+class F3AST(Scheme, name="f3ast", title="Sampling by participation rates (F3AST)", short="F3AST"):
     """m clients that have taken part least relative to their importance, weighted by 1/rate.
 
     The weights are unbiased only in the long run, as the rates converge.  The selection is
@@ -65,6 +65,7 @@ class F3AST(Scheme, name="f3ast"):
     unbiased = False
     intermittent = True
     memory = ("rates",)
+    grid = {"beta": (0.001, 0.3, "log")}
 
     _p: Array
     _rates: Array  # r, shape (runs, n)

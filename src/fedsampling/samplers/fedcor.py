@@ -99,7 +99,9 @@ def greedy(K: Array, p: Array, discount: Array, m: int) -> Ints:
     return np.array(chosen, np.int64)
 
 
-class FedCor(Scheme, name="fedcor"):
+class FedCor(
+    Scheme, name="fedcor", title="Correlation of clients' losses (FedCor)", short="FedCor"
+):
     """m clients whose loss changes correlate most with all other clients' loss changes.
 
     In the first rounds, clients are drawn uniformly and all clients report their losses; later, all
@@ -131,6 +133,11 @@ class FedCor(Scheme, name="fedcor"):
     pair_matrices = 4
     unbiased = False
     memory = ("X", "before", "changes", "times", "alpha")
+    grid = {
+        "warm_up": (5, 25, "integer"),
+        "interval": (2, 10, "integer"),
+        "discount": (0.5, 1.0, "linear"),
+    }
 
     _X: Array  # positions, shape (runs, dimension, n); drawn in the first round
     _before: Array  # losses before the last observed round, shape (runs, n)

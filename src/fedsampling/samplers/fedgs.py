@@ -135,7 +135,7 @@ def _values(A: Array, u: Array, member: Bools) -> Array:
     return value
 
 
-class FedGS(Scheme, name="fedgs"):
+class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="FedGS"):
     """m clients that are far apart in the graph of the clients' labels, and seldom took part.
 
     A client's features are the shares of its labels; the authors also use the clients' first
@@ -157,6 +157,7 @@ class FedGS(Scheme, name="fedgs"):
     unbiased = False
     intermittent = True
     memory = ("count",)
+    grid = {"alpha": (0.01, 10.0, "log"), "sigma2": (0.01, 1.0, "log")}
 
     _H: Array
     _bits: float

@@ -74,7 +74,7 @@ def finished(
     return squared_norm <= accuracy * reference * first / active
 
 
-class Flanp(Scheme, name="flanp"):
+class Flanp(Scheme, name="flanp", title="Fastest clients first (FLANP)", short="FLANP"):
     """The n fastest clients in every round; n doubles from stage to stage.
 
     References
@@ -100,6 +100,7 @@ class Flanp(Scheme, name="flanp"):
     unbiased = False
     counts = ("first",)
     memory = ("active", "since", "reference")
+    grid = {"rounds": (2, 20, "integer")}
 
     _delays: Array
     _active: Ints

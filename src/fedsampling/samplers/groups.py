@@ -71,7 +71,7 @@ def from_strata(stratum: Ints, counts: Ints, u: Array) -> Bools:
     return member
 
 
-class Stratified(Uniform, name="stratified"):
+class Stratified(Uniform, name="stratified", title="Stratified sampling", short="Stratified"):
     """m clients from strata of similar clients; each stratum gets draws in proportion to its size.
 
     A stratum contains clients of similar sample count (strata of almost equal size), or clients
@@ -86,6 +86,8 @@ class Stratified(Uniform, name="stratified"):
     m: Positive
     by: Literal["size", "label"] = "size"
     strata: Positive = Field(4, description="number of strata by size; by label, one per label")
+
+    grid = {"strata": (2, 5, "integer")}
 
     _stratum: Ints
 
@@ -117,7 +119,7 @@ class Stratified(Uniform, name="stratified"):
         return Slots.of(member)
 
 
-class Cyclic(Scheme, name="cyclic"):
+class Cyclic(Scheme, name="cyclic", title="Cyclic client participation", short="Cyclic"):
     """m clients, uniformly from one group; the groups take turns.
 
     Groups follow one another in a fixed order, so the weights of a round are unbiased for its
@@ -139,6 +141,7 @@ class Cyclic(Scheme, name="cyclic"):
 
     unbiased = False
     intermittent = True
+    grid = {"groups": (2, 10, "integer")}
 
     _count: int
     _labels: Ints | None
@@ -183,7 +186,7 @@ class Cyclic(Scheme, name="cyclic"):
 # No practical server can do it, since it needs each client's most frequent label.
 
 
-class Target(Scheme, name="target"):
+class Target(Scheme, name="target", title="Target sampling (one client per label)", short="target"):
     """One client of each label, drawn uniformly.
 
     With ten clients for each of ten digits, draw j selects client 10 j + u, u uniform on 0, …, 9.

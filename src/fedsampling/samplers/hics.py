@@ -95,7 +95,7 @@ def cluster_odds(entropy: Array, cluster: Ints, gamma: float) -> Array:
     return share
 
 
-class HiCS(Scheme, name="hics"):
+class HiCS(Scheme, name="hics", title="Hierarchical clustered sampling (HiCS-FL)", short="HiCS-FL"):
     """m clients from clusters, first from clusters with balanced labels, later from all clusters.
 
     In the first ⌈n/m⌉ rounds all clients train once.
@@ -124,6 +124,11 @@ class HiCS(Scheme, name="hics"):
     unbiased = False
     intermittent = True
     memory = ("updates", "seen")
+    grid = {
+        "clusters": (2, 8, "integer"),
+        "temperature": (0.001, 1.0, "log"),
+        "gamma": (1.0, 8.0, "log"),
+    }
 
     _updates: Array  # Δb, shape (runs, n, classes); classes are known after the first round
     _seen: Ints  # whether a client has trained, shape (runs, n)

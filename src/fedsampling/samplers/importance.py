@@ -253,7 +253,12 @@ def _is_usable_divisor(total: Array) -> Bools:
     return (total > 0) & np.isfinite(total)
 
 
-class ISFedAvg(DataScheme, name="isfedavg"):
+class ISFedAvg(
+    DataScheme,
+    name="isfedavg",
+    title="Importance sampling of clients and data (ISFedAvg)",
+    short="ISFedAvg",
+):
     """Importance sampling of agents and of data.
 
     Algorithm 1 with the probabilities of the curves in Figure 1:

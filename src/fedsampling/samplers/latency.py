@@ -370,7 +370,12 @@ class DelayHet(Scheme):
         raise NotImplementedError
 
 
-class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
+class DelayHetSubmodular(
+    DelayHet,
+    name="delayhet_submodular",
+    title="DelayHet by submodular maximisation (DelayHetSubmodular)",
+    short="DelayHetSubmodular",
+):
     """The set of clients with the shortest estimated runtime; each represents its closest clients.
 
     Notes
@@ -385,6 +390,8 @@ class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
     """
 
     solver: Literal["exact", "minnorm"] = Field("minnorm", description="scan, or the paper's")
+
+    grid = {"share": (0.5, 0.99, "linear")}
 
     _weights: Array
 
@@ -408,7 +415,12 @@ class DelayHetSubmodular(DelayHet, name="delayhet_submodular"):
         return chosen, shares(B, chosen)
 
 
-class DelayHetSampling(DelayHet, name="delayhet_sampling"):
+class DelayHetSampling(
+    DelayHet,
+    name="delayhet_sampling",
+    title="DelayHet by sampling (DelayHetSampling)",
+    short="DelayHetSampling",
+):
     """m draws with replacement, from the distribution with the shortest estimated runtime.
 
     References
@@ -428,6 +440,8 @@ class DelayHetSampling(DelayHet, name="delayhet_sampling"):
     )
     jacobian: Literal["2-point", "exact"] = Field("2-point", description="for trust-constr")
     duplicates: Duplicates = "independently"
+
+    grid = {"share": (0.5, 0.99, "linear")}
 
     def select(self, view: View, rng: Draws) -> Slots:
         """Draw m clients in each run from its best distribution."""

@@ -63,7 +63,7 @@ class MemoryScheme(Uniform):
         raise NotImplementedError
 
 
-class MIFA(MemoryScheme, name="mifa"):
+class MIFA(MemoryScheme, name="mifa", title="Last updates of all clients (MIFA)", short="MIFA"):
     """The server steps by every client's last update; m clients train again in each round.
 
     θ ← θ + Σ p_i V_i, where V_i is client i's last update, zero until it first trains.
@@ -83,7 +83,12 @@ class MIFA(MemoryScheme, name="mifa"):
         return self._p[slots.client]
 
 
-class FedVARP(MemoryScheme, name="fedvarp"):
+class FedVARP(
+    MemoryScheme,
+    name="fedvarp",
+    title="Uniform sampling with remembered updates (FedVARP)",
+    short="FedVARP",
+):
     """Uniform sampling, corrected by the last update of every client.
 
     θ ← θ + Σ_i p_i V_i + Σ_{i ∈ S} (n/m) p_i (U_i − V_i): only the differences U_i − V_i contribute

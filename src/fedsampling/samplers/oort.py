@@ -100,7 +100,7 @@ def _drawn(odds: Array, count: Ints, m: int, rng: Draws) -> list[tuple[Ints, Int
     return [(explored[run, :k], unexplored[run, :rest]) for run, (k, rest) in enumerate(count.T)]
 
 
-class Oort(Scheme, name="oort"):
+class Oort(Scheme, name="oort", title="Oort: guided participant selection", short="Oort"):
     """m clients: most by statistical and system utility, some that were never selected.
 
     The sampler observes the participants' losses during local training, and all clients' expected
@@ -135,6 +135,11 @@ class Oort(Scheme, name="oort"):
     unbiased = False
     intermittent = True
     memory = ("utility", "last", "achieved", "paces")
+    grid = {
+        "explore_least": (0.0, 0.5, "linear"),
+        "penalty": (0.5, 5.0, "log"),
+        "pace": (0.3, 0.95, "linear"),
+    }
 
     _utility: Array  # U, shape (runs, n)
     _last: Ints  # L, counted from 1; 0 if unexplored
@@ -249,7 +254,9 @@ def _ranked(values: Array, rank: int) -> float:
     return float(np.partition(values, position)[position])
 
 
-class OortFedScale(Scheme, name="oort_fedscale"):
+class OortFedScale(
+    Scheme, name="oort_fedscale", title="Oort as in FedScale's code", short="Oort, FedScale"
+):
     """Oort as in FedScale: draws from a wide pool by utility, explores clients with many samples.
 
     Differences from the paper's box: before a client has trained, its utility is its number of
@@ -287,6 +294,11 @@ class OortFedScale(Scheme, name="oort_fedscale"):
     unbiased = False
     intermittent = True
     memory = ("reward", "last", "achieved", "paces", "exploited")
+    grid = {
+        "explore_least": (0.1, 0.5, "linear"),
+        "cutoff": (0.05, 0.95, "linear"),
+        "pace": (20.0, 95.0, "linear"),
+    }
 
     _reward: Array  # statistical utility; number of samples if unexplored, shape (runs, n)
     _last: Ints  # round of the last participation, counted from 1; 0 if unexplored

@@ -148,7 +148,7 @@ def approximate(norms: Array, m: int, j_max: int) -> Approximation:
     return Approximation(p, j_max)
 
 
-class Available(Scheme, name="available"):
+class Available(Scheme, name="available", title="Optimal client sampling (OCS)", short="OCS"):
     """A random set of clients trains; of these some report their updates, m expected.
 
     The available clients are drawn uniformly without replacement, and report independently.
@@ -172,6 +172,7 @@ class Available(Scheme, name="available"):
     )
 
     counts = ("available",)
+    grid = {"available": (7, 15, "integer")}
 
     _equal: bool
     _exchanges: Array
@@ -322,7 +323,7 @@ def follow_leader(feedback: Array, gamma: float, K: int, theta: float) -> Array:
     return (1 - theta) * p + theta * K / len(p)
 
 
-class KVib(Scheme, name="kvib"):
+class KVib(Scheme, name="kvib", title="Online variance reduction (K-Vib)", short="K-Vib"):
     """Each client independently, m expected; clients with larger updates so far are likelier.
 
     The feedback of a participant is π_t(i) = p_i ‖U_i‖.
@@ -343,6 +344,7 @@ class KVib(Scheme, name="kvib"):
     needs = frozenset({"update_norms"})
     intermittent = True
     memory = ("feedback", "gammas")
+    grid = {"gamma": (0.1, 10.0, "log")}
 
     _feedback: Array  # ω, shape (runs, n)
     _gammas: Array  # shape (runs,); zero until the first feedback

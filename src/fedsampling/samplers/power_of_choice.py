@@ -79,7 +79,12 @@ def largest_losses(clients: Ints, losses: Array, m: int) -> Ints:
     return np.take_along_axis(clients, order, axis=1)
 
 
-class PowerOfChoice(Scheme, name="power_of_choice"):
+class PowerOfChoice(
+    Scheme,
+    name="power_of_choice",
+    title="Power-of-Choice (largest losses)",
+    short="Power-of-Choice",
+):
     """Of d random candidates, the m with the largest losses.
 
     References
@@ -95,6 +100,7 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
     unbiased = False
     intermittent = True
     counts = ("m", "d")
+    grid = {"d": (6, 15, "integer")}
 
     _candidates: Bools
 
@@ -115,7 +121,12 @@ class PowerOfChoice(Scheme, name="power_of_choice"):
         return self._candidates
 
 
-class CheapPowerOfChoice(PowerOfChoice, name="cpow_d"):
+class CheapPowerOfChoice(
+    PowerOfChoice,
+    name="cpow_d",
+    title="Power-of-Choice with losses on a mini-batch (cpow-d)",
+    short="Power-of-Choice, mini-batch",
+):
     """Of d random candidates, the m with the largest losses on one mini-batch.
 
     The mini-batch is as large as those of local training; each round draws a new one.
@@ -128,9 +139,15 @@ class CheapPowerOfChoice(PowerOfChoice, name="cpow_d"):
     """
 
     needs = frozenset({"batch_losses"})
+    grid = {"d": (6, 15, "integer")}
 
 
-class RememberedPowerOfChoice(Scheme, name="rpow_d"):
+class RememberedPowerOfChoice(
+    Scheme,
+    name="rpow_d",
+    title="Power-of-Choice with stale losses (rpow-d)",
+    short="Power-of-Choice, stale losses",
+):
     """Of d random candidates, the m whose last reported losses are largest.
 
     A client that trains reports its average loss during local training with its model, so that
@@ -155,6 +172,7 @@ class RememberedPowerOfChoice(Scheme, name="rpow_d"):
     intermittent = True
     counts = ("m", "d")
     memory = ("last",)
+    grid = {"d": (6, 15, "integer")}
 
     _last: Array  # loss that each client last reported, shape (runs, n)
 
@@ -211,7 +229,9 @@ def odds(values: Array, excluded: float, temperature: float) -> Array:
     return relative
 
 
-class ActiveFL(Scheme, name="active_fl"):
+class ActiveFL(
+    Scheme, name="active_fl", title="Active federated learning (ActiveFL)", short="ActiveFL"
+):
     """m clients: most by the losses that they last reported, the others uniformly.
 
     A client that trains reports its valuation with its model; other valuations stay unchanged.
@@ -238,6 +258,11 @@ class ActiveFL(Scheme, name="active_fl"):
     unbiased = False
     intermittent = True
     memory = ("values",)
+    grid = {
+        "least": (0.0, 0.9, "linear"),
+        "temperature": (0.01, 10.0, "log"),
+        "uniform": (0.0, 0.5, "linear"),
+    }
 
     _values: Array  # v_k, shape (runs, n)
 

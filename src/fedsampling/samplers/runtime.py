@@ -208,7 +208,12 @@ class RuntimeScheme(Scheme):
         raise NotImplementedError
 
 
-class ApproxOpt(RuntimeScheme, name="approx_opt"):
+class ApproxOpt(
+    RuntimeScheme,
+    name="approx_opt",
+    title="Approximately optimal sampling (ApproxOptSampling)",
+    short="ApproxOptSampling",
+):
     """m draws with replacement, from gradient norms and the expected maximum delay.
 
     G_i is the norm of the gradient that client i sent last.  `c` is relative to the norms, because
@@ -233,6 +238,8 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
         description="size of the random set of clients that a round selects from; null: all",
     )
 
+    grid = {"c": (0.01, 100.0, "log")}
+
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i / (q_i m) for each draw, divided by the probability of being a candidate."""
         n = len(view.p)
@@ -255,7 +262,12 @@ class ApproxOpt(RuntimeScheme, name="approx_opt"):
         return approximately_optimal(delays, scores, c, self.m, iterations, self.solver)
 
 
-class Luo(RuntimeScheme, name="luo2022"):
+class Luo(
+    RuntimeScheme,
+    name="luo2022",
+    title="Adaptive client sampling (Luo et al. 2022)",
+    short="Luo et al.",
+):
     """m draws with replacement, from gradient norms and the mean delay.
 
     G_i is the largest norm of client i's gradients so far.  The authors estimate c_0 from two pilot
@@ -268,6 +280,7 @@ class Luo(RuntimeScheme, name="luo2022"):
     c: NotNegative = Field(description="c_0, as estimated from pilot runs")
 
     memory = ("norms",)
+    grid = {"c": (0.01, 100.0, "log")}
 
     def _bounds(self, norms: Array) -> Array:
         return np.maximum(self._norms, norms)

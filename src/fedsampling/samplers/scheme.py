@@ -65,6 +65,7 @@ __all__ = [
 ]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a sampler's name is also a folder's
+TITLE = re.compile(r"[\w .,:;()'+/–-]{0,80}")  # pages, LaTeX and figures show it as it is
 
 # Names that ``needs`` may contain, by the kind of training that can observe them.
 NETWORK_NEEDS = frozenset(
@@ -95,7 +96,9 @@ Duplicates = Annotated[
 class Scheme(Named, package="fedsampling.samplers"):
     """Base class of samplers.  Its fields are the settings; its methods run the rounds.
 
-    A sampler must define :meth:`select` and :meth:`weigh`; everything else has a default.
+    A sampler must define :meth:`select` and :meth:`weigh`; everything else has a default.  The
+    class arguments ``name``, ``title`` and ``short`` are its key and its names on pages and in
+    figures.
 
     Settings never change.  Each job works on a copy, which :meth:`prepared` returns; its other
     attributes may store anything.  Attributes without a leading underscore are remembered from
@@ -127,6 +130,10 @@ class Scheme(Named, package="fedsampling.samplers"):
     pair_matrices : int
         Number of n × n matrices of doubles that a selection holds at once for each run, the one in
         ``heterogeneity`` included.  Jobs on a cluster request this memory.
+    grid : dict
+        Settings that tuning in the benchmark varies, and their values for five clients per round:
+        ``(low, high, spread)`` with the spread ``"linear"``, ``"log"`` or ``"integer"``, or a tuple
+        of choices.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
@@ -136,6 +143,7 @@ class Scheme(Named, package="fedsampling.samplers"):
     memory: ClassVar[tuple[str, ...]] = ()
     shrinks: ClassVar[bool] = False
     pair_matrices: ClassVar[int] = 0
+    grid: ClassVar[Mapping[str, Any]] = {}
 
     def prepare(self, setup: Setup) -> None:
         """Compute values that a job needs only once; by default nothing."""
@@ -262,6 +270,13 @@ class Scheme(Named, package="fedsampling.samplers"):
                 f"class {cls.__name__}: the name {name!r} becomes a folder; use letters, digits, "
                 "'-', '_' and '.', and begin with a letter or digit"
             )
+        for key in ("titled", "short"):
+            text = options.get(key, "")
+            if not (isinstance(text, str) and TITLE.fullmatch(text)):
+                raise InputError(
+                    f"class {cls.__name__}: the title {text!r} is invalid; use at most 80 letters, "
+                    "digits, spaces and -_.,:;()'+/"
+                )
         for key, kind in get_annotations(cls).items():
             if key in HOOKS and "ClassVar" not in str(kind):
                 raise InputError(
@@ -279,6 +294,10 @@ class Scheme(Named, package="fedsampling.samplers"):
                 )
             if "needs" in attributes:
                 cls.needs = frozenset(names)
+        if not isinstance(cls.grid, Mapping):
+            raise InputError(
+                f"class {cls.__name__}: grid = {cls.grid!r} is invalid; must be a dict"
+            )
         for key in ("counts", "memory"):
             if isinstance(attributes.get(key), str):  # ("name"), which lacks the comma of a tuple
                 setattr(cls, key, (attributes[key],))

@@ -85,7 +85,7 @@ def rank_odds(losses: Array, usable: Bools) -> Array:
     return odds
 
 
-class TiFL(Scheme, name="tifl"):
+class TiFL(Scheme, name="tifl", title="Tier-based selection (TiFL)", short="TiFL"):
     """m clients, uniformly from one tier of similar speed that is drawn in each round.
 
     This is the *static* policy: the tiers' probabilities are equal ("uniform" in the paper), or
@@ -109,6 +109,7 @@ class TiFL(Scheme, name="tifl"):
 
     needs = frozenset({"delays"})
     intermittent = True
+    grid = {"tiers": (2, 5, "integer")}
 
     _tiers: list[Ints]
     _odds: Array
@@ -161,7 +162,9 @@ class TiFL(Scheme, name="tifl"):
         """Record the tier drawn in each run, shape (runs,); the static policy needs no record."""
 
 
-class AdaptiveTiFL(TiFL, name="tifl_adaptive"):
+class AdaptiveTiFL(
+    TiFL, name="tifl_adaptive", title="Adaptive tier selection (TiFL)", short="TiFL, adaptive"
+):
     """TiFL with adaptive probabilities: tiers with larger losses are drawn more often.
 
     Every I rounds, if the loss of the current tier has not decreased in the last I rounds, the
@@ -189,6 +192,7 @@ class AdaptiveTiFL(TiFL, name="tifl_adaptive"):
     needs = frozenset({"delays", "losses"})
     unbiased = False
     memory = ("current", "before", "now", "left")
+    grid = {"tiers": (2, 5, "integer"), "interval": (5, 40, "integer")}
 
     _current: Ints  # tier of the last round, shape (runs,)
     _before: Array  # losses of the tiers at the last update, shape (runs, tiers)
@@ -270,7 +274,7 @@ def before_deadline(update: Array, upload: Array, deadline: float) -> Ints:
     return np.array(chosen, np.int64)
 
 
-class FedCS(Scheme, name="fedcs"):
+class FedCS(Scheme, name="fedcs", title="Client selection by deadline (FedCS)", short="FedCS"):
     """As many of d random clients as meet the deadline, the fastest first.
 
     Requesting the clients' resources takes no time, as in the paper.  The server estimates each
@@ -300,6 +304,7 @@ class FedCS(Scheme, name="fedcs"):
     unbiased = False
     intermittent = True
     counts = ("d",)
+    grid = {"deadline": (50.0, 110.0, "linear")}
 
     _seconds: Array
     _deadline: float

@@ -95,7 +95,12 @@ class Tracked(Scheme):
         self._tracked[run, clients] = redistributed(self._tracked[run, clients], scores)
 
 
-class ISFedAvgAgents(Tracked, name="isfedavg_agents"):
+class ISFedAvgAgents(
+    Tracked,
+    name="isfedavg_agents",
+    title="Importance sampling of clients (ISFedAvg, agents)",
+    short="ISFedAvg, agents",
+):
     """m clients without replacement, with probabilities proportional to their gradient norms.
 
     This is the sampling of agents in ISFedAvg, for networks.  Mini-batches are drawn uniformly, as
@@ -150,7 +155,7 @@ class ISFedAvgAgents(Tracked, name="isfedavg_agents"):
         return view.p[slots.client] / self._pi[slots.run, slots.client]
 
 
-class Delta(Tracked, name="delta"):
+class Delta(Tracked, name="delta", title="Diverse client sampling (DELTA)", short="DELTA"):
     """m draws with replacement; clients whose updates differ more from the others are likelier.
 
     A client drawn twice trains once, with twice the weight.
@@ -175,6 +180,7 @@ class Delta(Tracked, name="delta"):
     )
 
     needs = frozenset({"updates"})
+    grid = {"beta": (0.1, 1.0, "log")}
 
     _q: Array
     _importance: Array

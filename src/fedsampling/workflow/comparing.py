@@ -287,6 +287,11 @@ def all_entries(members: Sequence[type[Scheme]], words: Sequence[str]) -> dict[s
     for member in members:
         # A setting that no sampler has goes to all of them, which reject it.
         keys = [key for key in values if key in member.model_fields or key not in fields]
+        if varied := [key for key in keys if key in member.grid]:
+            raise InputError(
+                f"--set {varied[0]}: tuning chooses it, because the grid of {member.named} has it; "
+                "remove one of the two"
+            )
         for combination in product(*(values[key] for key in keys)):
             texts = dict(zip(keys, combination, strict=True))
             differing = [f"{key}-{text}" for key, text in texts.items() if len(values[key]) > 1]

@@ -24,7 +24,7 @@ from fedsampling.data.partitions.partition import LabelPartition
 from fedsampling.data.sources.local_files import unpack
 
 
-class Cifar10(Images, name="cifar10"):
+class Cifar10(Images, name="cifar10", title="CIFAR-10"):
     """CIFAR-10."""
 
     official: ClassVar[tuple[str, ...]] = ("cifar10",)

@@ -57,7 +57,7 @@ from fedsampling.data.sources.local_files import converted
 WRITERS, IMAGES = 100, 20_000  # of the stand-in; NIST has 3,597 and 814,255
 
 
-class Femnist(PooledData, name="femnist"):
+class Femnist(PooledData, name="femnist", title="FEMNIST (LEAF)"):
     """FEMNIST by writer, processed as by LEAF."""
 
     official: ClassVar[tuple[str, ...]] = ("nist_sd19",)
@@ -215,7 +215,7 @@ PART, PART_FILE = "femnist_leaf", "femnist_255_writers.npz"
 PART_WRITERS, PART_IMAGES, PART_TESTS = 255, 42_002, 4_318
 
 
-class Femnist255(Images, name="femnist_255"):
+class Femnist255(Images, name="femnist_255", title="FEMNIST, 255 writers"):
     """FEMNIST's images of 255 writers."""
 
     official: ClassVar[tuple[str, ...]] = (PART,)

@@ -77,7 +77,7 @@ def _writers(path: Path, y: Ints) -> Ints:
     return table[: len(y), _WRITER].astype(np.int64)
 
 
-class Mnist(Images, name="mnist"):
+class Mnist(Images, name="mnist", title="MNIST"):
     """MNIST; its writers are known from QMNIST."""
 
     official: ClassVar[tuple[str, ...]] = ("mnist", "qmnist")
@@ -110,7 +110,7 @@ def _samples(source: str, with_writers: bool, cache: Path, mirror: str | None) -
 # FashionMNIST over clients.
 
 
-class FashionMnist(Images, name="fashion_mnist"):
+class FashionMnist(Images, name="fashion_mnist", title="Fashion-MNIST"):
     """FashionMNIST."""
 
     official: ClassVar[tuple[str, ...]] = ("fashion_mnist",)

@@ -163,7 +163,7 @@ GAP = LENGTH - 1  # windows dropped between training and test, so that they do n
 USERS = 1_130
 
 
-class Shakespeare(PublishedData, name="shakespeare"):
+class Shakespeare(PublishedData, name="shakespeare", title="Shakespeare (LEAF)"):
     """Shakespeare by role, processed as by LEAF."""
 
     official: ClassVar[tuple[str, ...]] = ("shakespeare",)

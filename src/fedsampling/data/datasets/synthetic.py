@@ -33,7 +33,7 @@ LOG_MEAN, LOG_DEVIATION = 4.0, 2.0  # of the log-normal law of the samples beyon
 TRAIN = 0.9  # share of a client's samples
 
 
-class Synthetic(PublishedData, name="synthetic"):
+class Synthetic(PublishedData, name="synthetic", title="Synthetic"):
     """Synthetic(α, β) of FedProx: each client has its own model and feature distribution.
 
     y = argmax(W_k x + b_k) with W_k, b_k ~ N(u_k, 1) and x ~ N(v_k, Σ), v_k ~ N(B_k, 1): α says
@@ -98,7 +98,7 @@ def draw(
 # its own test set.
 
 
-class Quadratic(NetworkData, name="quadratic"):
+class Quadratic(NetworkData, name="quadratic", title="Quadratic"):
     """Linear regression with heterogeneous features, Harshvardhan et al. 2025, section 3."""
 
     clients: Positive = Field(100, description="m")
@@ -154,7 +154,7 @@ class Few(Strict):
     others: Variance = Field(description="σ²_v,k of all others")
 
 
-class Regression(ConvexData, name="regression"):
+class Regression(ConvexData, name="regression", title="Linear regression"):
     """Simulated linear regression of Rizk et al. 2022, section V-A."""
 
     agents: Positive = Field(description="K")

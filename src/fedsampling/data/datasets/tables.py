@@ -159,14 +159,14 @@ class LabelledData(TableData):
     partition: LabelPartition
 
 
-class Dna(LabelledData, name="dna"):
+class Dna(LabelledData, name="dna", title="DNA splice junctions"):
     """Primate splice junctions of UCI, as Statlog coded them."""
 
     # Three binary attributes for each of 60 nucleotides.
     layout: ClassVar[Layout] = Layout("DNA", "Class", features=180, per_label=(767, 765, 1654))
 
 
-class Letter(LabelledData, name="letter"):
+class Letter(LabelledData, name="letter", title="Letter recognition"):
     """Letter recognition of UCI."""
 
     # Attributes of images of the capital letters in 20 distorted fonts.
@@ -181,7 +181,7 @@ class Letter(LabelledData, name="letter"):
     )  # fmt: skip
 
 
-class Satellite(LabelledData, name="satellite"):
+class Satellite(LabelledData, name="satellite", title="Satellite images"):
     """Statlog's Landsat data of UCI."""
 
     # Kinds of soil, from four spectral bands of 3 × 3 pixels.
@@ -190,7 +190,7 @@ class Satellite(LabelledData, name="satellite"):
     )
 
 
-class Shuttle(LabelledData, name="shuttle"):
+class Shuttle(LabelledData, name="shuttle", title="Space shuttle"):
     """Statlog's shuttle data of UCI."""
 
     # States of a radiator; three of the seven labels have 50 samples or fewer.
@@ -199,14 +199,14 @@ class Shuttle(LabelledData, name="shuttle"):
     )
 
 
-class Spam(LabelledData, name="spam"):
+class Spam(LabelledData, name="spam", title="Spam e-mails"):
     """Spambase of UCI."""
 
     # Frequencies of words and characters in e-mails.
     layout: ClassVar[Layout] = Layout("spam", "type", features=57, per_label=(2788, 1813))
 
 
-class Vowel(TableData, name="vowel"):
+class Vowel(TableData, name="vowel", title="Vowels"):
     """Vowel recognition of UCI; owners are the speakers."""
 
     # 15 speakers, 11 vowels of British English, 6 recordings of each vowel.
@@ -225,7 +225,7 @@ PER_ACTIVITY = (1722, 1544, 1406, 1777, 1906, 1944)  # walking, upstairs, downst
 SIGNALS = [f"{kind}_{axis}" for kind in ("body_acc", "body_gyro", "total_acc") for axis in "xyz"]
 
 
-class UciHar(Images, name="uci_har"):
+class UciHar(Images, name="uci_har", title="Smartphone activities (UCI HAR)"):
     """Smartphone signals of six activities by 30 subjects, as 45 features of each window."""
 
     official: ClassVar[tuple[str, ...]] = (HAR,)

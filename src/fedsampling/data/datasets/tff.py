@@ -189,7 +189,7 @@ WRITERS, PER_WRITER, WRITERS_TESTS = 200, 101, 1_000
 _ARRAYS = ("x", "y", "x_test", "y_test", "writer", "writer_test")
 
 
-class EmnistDigits(PooledData, name="emnist_digits"):
+class EmnistDigits(PooledData, name="emnist_digits", title="EMNIST digits by writer"):
     """Federated EMNIST's digits by writer, as published by TFF."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_emnist",)
@@ -243,7 +243,7 @@ def emnist_like(name: str) -> Samples:
 CLIENTS, PER_CLIENT, TESTS = 50, 100, 200
 
 
-class TffCifar100(PooledData, name="tff_cifar100"):
+class TffCifar100(PooledData, name="tff_cifar100", title="CIFAR-100 (TensorFlow Federated)"):
     """CIFAR-100 over TFF's clients, Chen et al. 2022, appendix G."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_cifar100",)
@@ -280,7 +280,9 @@ STEPS = 5  # steps of a sequence
 SNIPPET = 75  # characters, of the stand-in
 
 
-class TffShakespeare(PooledData, name="tff_shakespeare"):
+class TffShakespeare(
+    PooledData, name="tff_shakespeare", title="Shakespeare (TensorFlow Federated)"
+):
     """Shakespeare by role as published by TFF, in sequences of five characters (Chen et al.)."""
 
     official: ClassVar[tuple[str, ...]] = ("tff_shakespeare",)

@@ -20,7 +20,7 @@ from fedsampling.base.families import description
 from fedsampling.base.files import read_record
 from fedsampling.evidence.statistics import listed, show, show_interval
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
-from fedsampling.report.names import Name, display_name, in_words, references
+from fedsampling.report.names import Name, display_name, in_words, is_shipped, references
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
 from fedsampling.samplers.scheme import Scheme
 
@@ -310,7 +310,7 @@ def _row(
         needs=needs,
         unbiased=in_words(member, "unbiased"),
         allows_absence=member.intermittent,
-        by_user=not member.__module__.startswith("fedsampling."),
+        by_user=not is_shipped(name),
         speed_ups=speed_ups,
     )
 

@@ -1,4 +1,4 @@
-"""Samplers in experiments' settings: fields that accept only some, and the label ``*``."""
+"""Samplers in experiments' settings: fields that accept only some, the label ``*``, and tuning."""
 
 import hashlib
 import os
@@ -10,6 +10,8 @@ from pydantic import AfterValidator
 
 from fedsampling.base.errors import InputError, import_file, nearest
 from fedsampling.base.families import OWN_FILE, load_members
+from fedsampling.base.records import short
+from fedsampling.base.streams import stream
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, DataScheme, Scheme
 
 
@@ -73,6 +75,43 @@ def expand_star(
             fitting = {key: common[key] for key in common if key in sampler.model_fields}
             expanded[name] = {"name": name, **fitting}
     return expanded
+
+
+DRAWS = 3  # of the settings of all samplers
+
+
+def drawn(sampler: str, draw: int) -> dict[str, Any]:
+    """Draw a value of each setting in the ``grid`` of a sampler; `draw` is 1, 2 or 3.
+
+    The draws are a Latin hypercube: in random order, each has a value from another third of a
+    range, or another choice.
+    """
+    if draw not in range(1, DRAWS + 1):
+        raise InputError(f"draw: {short(draw)} is invalid; must be from 1 to {DRAWS}")
+    grid = next((member.grid for member in Scheme.named_as(sampler)), {})
+    return {key: _values(sampler, key, space)[draw - 1] for key, space in grid.items()}
+
+
+def _values(sampler: str, key: str, space: Any) -> list[Any]:
+    rng = stream(33, f"trials {sampler} {key}")
+    order = rng.permutation(DRAWS)
+    match space:
+        case (int() | float() as low, int() | float() as high, "linear" | "integer") if low < high:
+            pass
+        case (int() | float() as low, int() | float() as high, "log") if 0 < low < high:
+            pass
+        case [*choices] if len({isinstance(choice, str) for choice in choices}) == 1:
+            return [choices[int((k + 0.5) / DRAWS * len(choices))] for k in order]
+        case _:
+            raise InputError(
+                f"samplers.{sampler}: grid {key} = {short(space)} is invalid; must be "
+                "(low, high, 'linear'), with 'log' or 'integer' instead, or a tuple of choices"
+            )
+    place = (order + rng.random(DRAWS)) / DRAWS
+    if space[2] == "integer":
+        return [int(low + share * (high - low + 1)) for share in place]
+    values = low * (high / low) ** place if space[2] == "log" else low + place * (high - low)
+    return [float(f"{value:.2g}") for value in values]
 
 
 # Samplers defined in users' files.
