@@ -4,9 +4,9 @@ import ast
 import re
 from functools import cache
 from graphlib import TopologicalSorter
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.shared import ROOT
+
 PACKAGE = ROOT / "src" / "fedsampling"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PACKAGES = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 import torch
 from tests.processes import run_as_if_alone, run_python
+from tests.shared import ROOT
 
 import fedsampling as fs
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.library_arguments import OTHER_KEYWORDS
 from fedsampling.workflow.listing import METRICS
 
-ROOT = Path(__file__).parents[1]
 WORK = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 4}
 
 

@@ -8,13 +8,12 @@ import platform
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 import torch
 from tests.processes import run_python
+from tests.shared import ROOT
 
-ROOT = Path(__file__).parents[1]
 PROMISED = (
     "tests/learning/models/test_products.py::test_results_do_not_depend_on_memory_alignment",
     "tests/learning/models/test_products.py::test_results_do_not_depend_on_a_slots_position",

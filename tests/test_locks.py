@@ -3,11 +3,10 @@
 import re
 import subprocess
 import tomllib
-from pathlib import Path
 
 import pytest
+from tests.shared import ROOT
 
-ROOT = Path(__file__).parents[1]
 LOCKS = sorted(path for path in (ROOT / "envs").iterdir() if path.suffix in (".lock", ".txt"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from small_rounds import SCHEMES, check_rounds
-
-ROOT = Path(__file__).parents[2]
+from tests.shared import ROOT
 
 
 def test_flower_moves_the_model_as_our_own_loop_does():

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from tests.shared import ROOT
 
 from fedsampling.base import stopping
 from fedsampling.base.stopping import (
@@ -123,7 +123,6 @@ def test_slurm_requeues_the_job_and_ends_it_or_refuses_at_once(client, monkeypat
     assert (time.monotonic() - before > 3) != refused
 
 
-ROOT = Path(__file__).parents[2]
 RUN = """
 import sys, time
 import numpy as np

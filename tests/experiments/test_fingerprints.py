@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 from tests.processes import run_python
+from tests.shared import PAPERS
 
 from fedsampling.experiments import specs
 
-ROOT = Path(__file__).parents[2]
 SOURCES = {
     "__init__": "",
     "start": "from fedsampling.near import f\nimport fedsampling.below.inner\nimport numpy\n",
@@ -105,7 +105,7 @@ def test_every_neutral_module_exists():
 
 
 def test_a_paper_depends_on_no_other():
-    for path in (ROOT / "papers").glob("*/*.py"):
-        result = specs.sources([f"papers.{path.parent.name}.{path.stem}"], ROOT / "papers")
+    for path in PAPERS.glob("*/*.py"):
+        result = specs.sources([f"papers.{path.parent.name}.{path.stem}"], PAPERS)
         of = {name.split(".")[1] for name in result if name.startswith("papers.")}
         assert of == {path.parent.name}

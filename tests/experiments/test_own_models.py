@@ -1,10 +1,10 @@
 """Users' models: in the configuration, in the hashes of their runs, and in jobs."""
 
 import os
-from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.shared import PAPERS
 
 import fedsampling as fs
 from fedsampling.base.errors import InputError
@@ -15,7 +15,6 @@ from fedsampling.workflow.checking import check_all
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all
 
-PAPERS = Path(__file__).parents[2] / "papers"
 MODEL = """from torch import nn
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.shared import PAPERS, ROOT
 
 from fedsampling.cli import main
 from fedsampling.experiments import config
 from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
 
-ROOT = Path(__file__).parents[2]
 SETTINGS = {"experiments": ["crossmatrix/digit"], "scale": "quick", "data": "embedded"}
 SCHEME = """import numpy as np
 from fedsampling.samplers.basic import Full
@@ -37,7 +37,7 @@ def jobs(tmp_path, forget_own_files):
         path = tmp_path / f"{abs(hash(text))}" / "mine.py"
         path.parent.mkdir()
         path.write_text(text)
-        planned = plan({**SETTINGS, "schemes": [str(path)]}, ROOT / "papers")
+        planned = plan({**SETTINGS, "schemes": [str(path)]}, PAPERS)
         values = {job.sampler: job for job in planned.jobs.values()}
         assert all(job.code for job in values.values())  # read while the file is loaded
         return values
@@ -55,7 +55,7 @@ def test_the_files_code_is_part_of_the_hash_of_its_samplers_runs_only(jobs, forg
     codes = {changed.code, jobs(SCHEME.replace("import numpy", importing))[mine].code}
     assert len(codes - {first[mine].code}) == 2
     forget_own_files()
-    before = {job.sampler: job for job in plan(SETTINGS, ROOT / "papers").jobs.values()}
+    before = {job.sampler: job for job in plan(SETTINGS, PAPERS).jobs.values()}
     assert before
     assert first.keys() - before.keys() == {mine}
     for name, job in before.items():

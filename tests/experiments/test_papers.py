@@ -1,17 +1,15 @@
 """Papers: leaving out experiments, and finding functions and reported numbers."""
 
-from pathlib import Path
 from shutil import copytree
 
 import pytest
+from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments import papers
 from fedsampling.experiments.resolving import load_papers, without
 from fedsampling.experiments.specs import jobs
-
-PAPERS = Path(__file__).parents[2] / "papers"
 
 
 def loaded(key, **settings):

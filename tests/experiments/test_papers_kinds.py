@@ -1,17 +1,16 @@
 """Run kinds that a paper's folder defines."""
 
 import json
-from pathlib import Path
 from shutil import copytree
 
 import pytest
+from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.resolving import load_papers
 from fedsampling.experiments.specs import jobs
 
-ROOT = Path(__file__).parents[2]
 KIND = """
 from fedsampling.base.records import Positive
 from fedsampling.experiments.simulations.simulation import NoSampler, Simulation, tidy
@@ -45,7 +44,7 @@ def folder(tmp_path, forget_own_files):
 
 def planned_jobs(*folders):
     config = Config(scale="paper", papers=[str(folder) for folder in folders])
-    papers = load_papers(config, ROOT / "papers")
+    papers = load_papers(config, PAPERS)
     return [job for paper in papers.values() for job in jobs(paper, config)]
 
 

@@ -1,10 +1,10 @@
 """From a paper and a configuration to runs: overrides, errors, and stable hashes."""
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
+from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
@@ -13,7 +13,6 @@ from fedsampling.experiments.resolving import changed, load_papers, resolve_expe
 from fedsampling.experiments.specs import RunSpec, dataset_uses, jobs
 from fedsampling.workflow.plan import plan
 
-ROOT = Path(__file__).parents[2]
 TRAINING = yaml.safe_load("""
 kind: federated
 title: Training
@@ -284,7 +283,7 @@ def test_at_paper_scale_a_sampler_runs_only_its_chosen_case_and_those_listed_as_
 def test_samplers_and_blocks_share_a_use_of_a_dataset_and_cases_with_other_data_do_not():
     keys = ["chen2022optimal", "harshvardhan2025latency", "rizk2022importance"]
     settings = {"scale": "quick", "data": "embedded", "papers": keys}
-    uses = dataset_uses(plan(settings, ROOT / "papers").jobs.values())
+    uses = dataset_uses(plan(settings, PAPERS).jobs.values())
     use, *further_uses = uses["ijcnn1"]
     assert (use.experiment, use.cases, use.files) == ("classification", ("base",), ("ijcnn1",))
     assert further_uses
@@ -312,4 +311,4 @@ def test_samplers_and_blocks_share_a_use_of_a_dataset_and_cases_with_other_data_
 def test_official_files_of_everything_that_a_job_reads_are_fetched(job, read):
     for data, files in (("official", read), ("embedded", [])):
         settings = {"scale": "quick", "papers": [job.partition("/")[0]], "shipped": False}
-        assert plan(settings | {"data": data}, ROOT / "papers").datasets(job) == files
+        assert plan(settings | {"data": data}, PAPERS).datasets(job) == files

@@ -7,6 +7,7 @@ from tempfile import mkdtemp
 
 import numpy as np
 import pandas as pd
+from tests.shared import PAPERS
 
 from fedsampling.evidence import summaries
 from fedsampling.evidence.summaries import Summary
@@ -16,7 +17,6 @@ from fedsampling.experiments.simulations.simulation import tidy
 from fedsampling.workflow.drawing import summarise
 from fedsampling.workflow.project import Project
 
-PAPERS = Path(__file__).parents[2] / "papers"
 KEYS = (
     "chen2022optimal",
     "fraboni2021clustered",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import yaml
+from tests.shared import ROOT
 
 from fedsampling.base.files import read_record, sha256, write_record
 from fedsampling.evidence.summaries import Summary
@@ -44,7 +45,6 @@ READINGS = [
         ("none", "depends on unstated choices", 5.0),
     )
 ]
-REPOSITORY = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def make(root):
     (root / "workflow" / "rules").mkdir(parents=True)
     (root / "Snakefile").write_text('include: "workflow/rules/report.smk"\n')
     (root / "workflow" / "rules" / "report.smk").write_text("rule report:\n    shell: 'true'\n")
-    (root / "CITATION.cff").write_bytes((REPOSITORY / "CITATION.cff").read_bytes())
+    (root / "CITATION.cff").write_bytes((ROOT / "CITATION.cff").read_bytes())
     quick = {"scale": "quick", "data": "embedded"}
     _paper(root, "first2022paper", ["figure1", "table1", "table2"], OUTCOMES)
     _paper(root, "second2025paper", ["figure3"], (("reproduced", FULL),), link="")

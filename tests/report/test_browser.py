@@ -6,11 +6,11 @@ import re
 import shutil
 import subprocess
 from itertools import combinations, product
-from pathlib import Path
 
 import numpy as np
 import pytest
 from test_pages import PAGES as PLAIN_PAGES
+from tests.shared import ROOT
 
 from fedsampling.samplers.clustered import allocate_by_size
 from fedsampling.samplers.optimal import probabilities
@@ -19,7 +19,7 @@ from fedsampling.theory.weights import statistics
 CHROMIUM = shutil.which("chromium")
 PAGES = (*PLAIN_PAGES, "explorer.html", "schemes.html")
 WIDTHS = (400, 1400)
-AXE = Path(__file__).parents[2] / "build" / "axe" / "package" / "axe.min.js"
+AXE = ROOT / "build" / "axe" / "package" / "axe.min.js"
 SCHEMES = {"dark": 0, "light": 1}  # Chromium's numbers
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")

@@ -1,15 +1,15 @@
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 from cffconvert import Citation
+from tests.shared import ROOT
 
 import fedsampling
 from fedsampling.base.errors import InputError
 from fedsampling.report import citation
 
-CITATION = Path(__file__).parents[2] / "CITATION.cff"
+CITATION = ROOT / "CITATION.cff"
 
 
 def test_citation_cff_validates_against_its_schema():

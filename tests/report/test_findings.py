@@ -1,9 +1,8 @@
 """Findings: prose that takes its numbers from claims and artefacts, and is shown with no others."""
 
-from pathlib import Path
-
 import pytest
 from fake_results import change, redraw
+from tests.shared import PAPERS, ROOT
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record
@@ -13,7 +12,6 @@ from fedsampling.report import content, findings
 from fedsampling.workflow import drawing, reporting
 from fedsampling.workflow.project import Project
 
-ROOT = Path(__file__).parents[2]
 KEY = "first2022paper"
 TEXT = 'MD needs {{ n(row("table1", name="md").value) }} rounds, {{ noted("table1", "(gap)") }}.'
 TEXT += "\n\n{{ table() }}\n\n### Data\n\n- Incomplete.\n"
@@ -117,7 +115,7 @@ def test_the_document_has_every_paper_and_no_place_left_open():
 
 @pytest.mark.long(minutes=5)
 def test_the_document_is_what_the_shipped_runs_give(tmp_path):
-    project_of_all = Project(Config(), tmp_path / "results", ROOT / "papers")
+    project_of_all = Project(Config(), tmp_path / "results", PAPERS)
     for key in project_of_all.plan.papers:
         assert drawing.draw(key, project_of_all) == 0
     reporting.write_findings(project_of_all, only_check=True)
@@ -127,7 +125,7 @@ def test_the_document_is_what_the_shipped_runs_give(tmp_path):
 def test_findings_of_some_papers_never_replace_those_of_all(tmp_path, restriction):
     config = Config(scale="quick", data="embedded", **restriction)
     with pytest.raises(InputError, match=r"set both to null|not judged yet"):
-        reporting.write_findings(Project(config, tmp_path, ROOT / "papers"), only_check=True)
+        reporting.write_findings(Project(config, tmp_path, PAPERS), only_check=True)
 
 
 def test_a_speed_up_of_zero_is_a_missed_target():

@@ -1,6 +1,6 @@
 """One table of display names serves pages and figures, and the page of all samplers."""
 
-from pathlib import Path
+from tests.shared import ROOT
 
 from fedsampling.report.names import INFORMATION_COSTS, display_name, is_shipped, page
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
@@ -18,7 +18,7 @@ def test_an_entry_with_settings_or_of_a_user_has_a_name_too():
 
 
 def test_the_page_is_what_the_verb_prints():
-    document = Path(__file__).parents[2] / "docs/schemes.md"
+    document = ROOT / "docs/schemes.md"
     text = document.read_text(encoding="utf-8")
     assert text == page(), "run: fedsampling schemes > docs/schemes.md"
     assert text.count("\n| [`") == len(Scheme.members())

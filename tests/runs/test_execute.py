@@ -6,9 +6,9 @@ import re
 import subprocess
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from tests.shared import PAPERS
 
 from fedsampling.experiments.config import PRODUCTS_VARIABLE, Config
 from fedsampling.experiments.papers import load_paper
@@ -17,7 +17,6 @@ from fedsampling.learning.models import products
 from fedsampling.runs import execute as runs
 from fedsampling.runs import store
 
-ROOT = Path(__file__).parents[2]
 PAPER = "rizk2022importance"
 
 
@@ -25,7 +24,7 @@ def job(seeds, reuse=None):
     overrides = {PAPER: {"inclusion": {"draws": 50, "seeds": seeds, "seed_block": 9}}}
     reused = [str(reuse)] if reuse else []
     config = Config(scale="quick", papers=[PAPER], overrides=overrides, reuse=reused)
-    result = jobs(load_paper(PAPER, ROOT / "papers"), config)
+    result = jobs(load_paper(PAPER, PAPERS), config)
     return next(listed for listed in result if listed.name.endswith("intro/fixed/block-0")), config
 
 

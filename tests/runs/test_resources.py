@@ -2,9 +2,9 @@
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from tests.shared import PAPERS
 
 from fedsampling.experiments.config import Cluster
 from fedsampling.experiments.simulations.simulation import Simulation
@@ -22,7 +22,6 @@ from fedsampling.runs.resources import (
     request,
 )
 
-PAPERS = Path(__file__).parents[2] / "papers"
 GPU_JOB = Need(60, 8000, gpu=True)
 SITE = {"gpu": "gpu", "gpu_model": "a100", "cpu_partition": "c", "gpu_partition": "g"}
 

@@ -5,13 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from tests.shared import PAPERS
 
 from fedsampling.runs import store
 
-ROOT = Path(__file__).parents[2]
 JOB = "fraboni2022general/weights/n10-equal/{}/block-0"
 # A simulation that logs its start, waits for the other processes, and takes a few seconds.
 RUN = """
@@ -49,7 +48,7 @@ def folder(tmp_path):
 
 
 def start(folder, sampler, seconds, results="r", other_processes=0):
-    arguments = (JOB.format(sampler), seconds, results, ROOT / "papers", 1 + other_processes)
+    arguments = (JOB.format(sampler), seconds, results, PAPERS, 1 + other_processes)
     command = [sys.executable, "-c", RUN, *map(str, arguments)]
     quiet = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
     return subprocess.Popen(command, cwd=folder, text=True, **quiet)

@@ -1,10 +1,10 @@
 """The base class: slots, draws, settings, and samplers in users' files."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.interface.in_settings import drawn, expand_star, load_file
@@ -13,7 +13,6 @@ from fedsampling.workflow.plan import plan
 
 from .rounds import equal
 
-PAPERS = Path(__file__).parents[2] / "papers"
 COMMON = {"m": 3, "available": 6, "report": "optimal"}
 OPTIMAL = {"name": "isfedavg", "probabilities": "optimal"}
 # Other test files define samplers of their own.

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.shared import PAPERS
 
 from fedsampling.base.files import write_record
 from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED
@@ -20,7 +21,6 @@ from fedsampling.workflow.plan import QUICK_JOBS_PER_PROCESS, plan
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import VISIBLE, assigned
 
-PAPERS = Path(__file__).parents[2] / "papers"
 PAPER = "rizk2022importance"
 
 

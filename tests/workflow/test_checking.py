@@ -1,10 +1,9 @@
 """`fedsampling check-sampler`: every error in a user's file is one line."""
 
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 from tests.processes import complaint_of
+from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.cli import main
@@ -118,7 +117,7 @@ def test_an_endless_loop_is_located(tmp_path):
 # Costs of a plan: its table, and the file for the requests of cluster jobs.
 
 
-PAPER, PAPERS = "fraboni2021clustered", Path(__file__).parents[2] / "papers"
+PAPER = "fraboni2021clustered"
 
 
 def test_time_and_memory_of_a_network_are_saved_with_the_device(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.shared import ROOT
 
 from fedsampling.base.errors import DamagedError, InputError
 from fedsampling.base.files import read_record, write_record
@@ -17,7 +18,7 @@ from fedsampling.learning.training.checkpoint import Checkpoint, Progress
 from fedsampling.learning.training.history import History
 from fedsampling.runs import store
 
-PUBLISHED = Path(__file__).parents[2] / "published_runs" / "chen2022optimal" / "dsgd_near.parquet"
+PUBLISHED = ROOT / "published_runs" / "chen2022optimal" / "dsgd_near.parquet"
 JOB = "chen2022optimal/dsgd_near/base/full/block-0"
 FEW, MANY = 30, 834  # mutations of each of six kinds of files: MANY are 5,000 in total
 

@@ -1,10 +1,9 @@
 """The doctor's checks of this machine."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from click.testing import CliRunner
+from tests.shared import PAPERS
 
 from fedsampling.base.records import check
 from fedsampling.cli import main
@@ -20,7 +19,6 @@ from fedsampling.workflow import doctor
 from fedsampling.workflow.doctor import check_network, recheck
 from fedsampling.workflow.project import Project
 
-PAPERS = Path(__file__).parents[2] / "papers"
 PAPER = "rizk2022importance"
 
 

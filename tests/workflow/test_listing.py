@@ -1,17 +1,15 @@
 """Generated files agree with the typed models."""
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
 from jsonschema import Draft7Validator
+from tests.shared import ROOT
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.workflow import listing
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_the_repositorys_generated_files_are_up_to_date(monkeypatch):

@@ -2,9 +2,9 @@
 
 import json
 import random
-from pathlib import Path
 
 import pytest
+from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
@@ -13,7 +13,6 @@ from fedsampling.workflow.checking import check_all
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all
 
-PAPERS = Path(__file__).parents[2] / "papers"
 ALL = sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml"))
 DIRICHLET = {"name": "all_by_dirichlet", "alpha": 0.1, "clients": 50}
 TRIALS, MAX_CHANGED = 10, 3

@@ -2,12 +2,12 @@
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from snakemake.cli import parse_config
 from snakemake.settings.types import ConfigSettings
 from tests.processes import run_python
+from tests.shared import PAPERS, ROOT
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_record
@@ -25,8 +25,6 @@ from fedsampling.workflow.snakefile import (
     select_experiments,
 )
 
-ROOT = Path(__file__).parents[2]
-PAPERS = ROOT / "papers"
 RIZK, FRABONI = "rizk2022importance", "fraboni2022general"
 JOB = f"{RIZK}/regression/base/fedavg/block-0"
 

@@ -2,11 +2,11 @@
 
 import json
 from math import inf
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.shared import PAPERS
 
 from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
 from fedsampling.evidence.verdicts import Interval
@@ -63,7 +63,6 @@ def test_only_open_intervals_ask_for_seeds():
 # The runs that a claim without verdict still requires.
 
 
-PAPERS = Path(__file__).parents[2] / "papers"
 LATENCY = "harshvardhan2025latency"
 
 

@@ -5,10 +5,10 @@ import os
 import shutil
 from dataclasses import replace
 from fnmatch import fnmatch
-from pathlib import Path
 
 import pytest
 from snakemake.settings.types import ConfigSettings
+from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_record
@@ -20,7 +20,6 @@ from fedsampling.workflow import project as projects
 from fedsampling.workflow.project import PLAN, TEMPLATES, Project
 from fedsampling.workflow.snakefile import open_project
 
-ROOT = Path(__file__).parents[2]
 RIZK, FRABONI = "rizk2022importance", "fraboni2022general"
 JOB = f"{RIZK}/regression/base/fedavg/block-0"
 QUICK = {"scale": "quick", "data": "embedded"}
@@ -30,7 +29,7 @@ QUICK = {"scale": "quick", "data": "embedded"}
 def opened(tmp_path, monkeypatch, forget_own_files):
     """Return projects of one folder, with a copy of a paper; none of its runs is published."""
     monkeypatch.setattr(places, "PUBLISHED", tmp_path / "published")
-    shutil.copytree(ROOT / "papers" / RIZK, tmp_path / "papers" / RIZK)
+    shutil.copytree(PAPERS / RIZK, tmp_path / "papers" / RIZK)
 
     def open_(**settings):
         config = parse({"papers": [RIZK], **QUICK, **settings})
@@ -207,7 +206,7 @@ def test_a_job_reads_its_calls_configuration_and_no_other(opened, released, monk
 # Digests change with everything that a result depends on, and with nothing else.
 
 
-def plan(folder=ROOT / "papers", **settings):
+def plan(folder=PAPERS, **settings):
     return workflow.plan({"papers": [RIZK], **QUICK, **settings}, folder)
 
 
@@ -230,7 +229,7 @@ def moved_by(tmp_path, forget_own_files):
 
     def edit(old, new, name="paper.yaml"):
         before = digests(plan())
-        shutil.copytree(ROOT / "papers", tmp_path / "papers")
+        shutil.copytree(PAPERS, tmp_path / "papers")
         path = tmp_path / "papers" / RIZK / name
         text = path.read_text(encoding="utf-8")
         assert old in text

@@ -7,13 +7,13 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from tests.processes import run_python
+from tests.shared import PAPERS, ROOT
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, write_record
@@ -28,8 +28,7 @@ from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.publishing import PROJECT, create_working_folder, publish_runs
 
-ROOT = Path(__file__).parents[2]
-PAPERS, SHIPPED = ROOT / "papers", ROOT / "published_runs"
+SHIPPED = ROOT / "published_runs"
 RIZK = "rizk2022importance"
 MAX_BYTES = 24_000_000
 

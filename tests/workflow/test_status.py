@@ -2,9 +2,9 @@
 
 import re
 import shutil
-from pathlib import Path
 
 import pytest
+from tests.shared import PAPERS
 
 from fedsampling.experiments.config import parse
 from fedsampling.runs import places
@@ -14,7 +14,6 @@ from fedsampling.runs.store import lease_of
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.status import remove_other_versions, status
 
-PAPERS = Path(__file__).parents[2] / "papers"
 PAPER = "rizk2022importance"
 
 

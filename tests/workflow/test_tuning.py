@@ -2,16 +2,15 @@
 
 import csv
 import shutil
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from tests.processes import complaint_of
+from tests.shared import PAPERS
 
 from fedsampling.cli import main
 from fedsampling.workflow.running import COLUMNS, merged
 
-PAPERS = Path(__file__).parents[2] / "papers"
 HEADER = ",".join(COLUMNS)
 
 
