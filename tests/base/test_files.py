@@ -5,6 +5,7 @@ import os
 import stat
 
 import pytest
+from tests.shared import line_of
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import (
@@ -75,10 +76,8 @@ def test_a_full_disk_leaves_the_old_file_and_is_a_one_line_error(tmp_path, monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(InputError) as caught:
-        write_text(path, "new")
-    (line,) = caught.value.lines
-    assert line.startswith(f"{path}: cannot be written (No space left on device); choose a ")
+    line = f"{path}: cannot be written (No space left on device); choose a "
+    assert line_of(write_text, path, "new").startswith(line)
     assert path.read_text() == "old"
     assert listed(tmp_path) == ["a.txt"]
 
@@ -122,10 +121,8 @@ class TestCheckWritable:
         (tmp_path / "link").symlink_to(tmp_path / "gone")
         if name == "another_users":
             monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
-        with pytest.raises(InputError) as caught:
-            check_writable(tmp_path / name)
-        (line,) = caught.value.lines
-        assert line.startswith(f"{tmp_path / name}: cannot be written ({reason.format(tmp_path)});")
+        line = f"{tmp_path / name}: cannot be written ({reason.format(tmp_path)});"
+        assert line_of(check_writable, tmp_path / name).startswith(line)
 
 
 def test_equal_content_is_equal_bytes(tmp_path):
@@ -158,6 +155,5 @@ def test_a_record_is_read_back_in_its_order(tmp_path):
 def test_an_invalid_record_is_a_one_line_error(tmp_path, content, reason):
     path = tmp_path / "a.json"
     path.write_bytes(content)
-    with pytest.raises(InputError) as caught:
-        read_record(path)
-    assert caught.value.lines == (f"{path}: {reason}; delete the file and rerun the command",)
+    line = f"{path}: {reason}; delete the file and rerun the command"
+    assert line_of(read_record, path) == line

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, field_validator
+from tests.shared import line_of
 
 from fedsampling.base import families
 from fedsampling.base.errors import InputError, gathering
@@ -72,9 +73,7 @@ class Drawing(Strict):
     ],
 )
 def test_an_error_is_one_line_with_key_value_and_fix(settings, line):
-    with pytest.raises(InputError) as caught:
-        check(Drawing, settings, "file: ")
-    assert [text[: len(line) + 6] for text in caught.value.lines] == [f"file: {line}"]
+    assert line_of(check, Drawing, settings, "file: ").startswith(f"file: {line}")
 
 
 @given(

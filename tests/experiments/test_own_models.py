@@ -4,7 +4,7 @@ import os
 
 import pandas as pd
 import pytest
-from tests.shared import PAPERS
+from tests.shared import PAPERS, line_of
 
 import fedsampling as fs
 from fedsampling.base.errors import InputError
@@ -87,16 +87,12 @@ def test_the_users_loss_is_minimised(file):
 )
 def test_errors_in_the_users_file_are_one_line_in_the_check(file, text, name, line):
     file.write_text(text)
-    with pytest.raises(InputError) as error:
-        check_all(project(file, name))
-    (message,) = error.value.lines
-    assert line.format(file=file) in message
+    assert line.format(file=file) in line_of(lambda: check_all(project(file, name)))
 
 
 def test_a_hostile_file_is_one_line_of_plain_text():
-    with pytest.raises(InputError) as error:
-        check(Model, {"file": f"{'x' * 5000}\nfedsampling: it passes\x1b[2J.py", "name": "Two"}, "")
-    (message,) = error.value.lines
+    hostile = {"file": f"{'x' * 5000}\nfedsampling: it passes\x1b[2J.py", "name": "Two"}
+    message = line_of(check, Model, hostile, "")
     assert r"\nfedsampling: it passes\x1b[2J.py' is not a Python file" in message
     assert message.isprintable()
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import yaml
-from tests.shared import PAPERS
+from tests.shared import PAPERS, lines_of
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
@@ -56,9 +56,7 @@ def hashes(experiment, **how):
 
 
 def lines(**overrides):
-    with pytest.raises(InputError) as caught:
-        jobs(paper(training=TRAINING, weights=WEIGHTS), config(**overrides))
-    return caught.value.lines
+    return lines_of(jobs, paper(training=TRAINING, weights=WEIGHTS), config(**overrides))
 
 
 class TestErrors:
@@ -111,22 +109,19 @@ class TestLoading:
 
     def test_unknown_papers_and_overrides_without_effect_are_reported_together(self, tmp_path):
         self.write(tmp_path)
-        with pytest.raises(InputError) as caught:
-            load_papers(Config(papers=["on", "xyz"], overrides={"one": {}}), tmp_path)
-        assert caught.value.lines == (
+        wrong = Config(papers=["on", "xyz"], overrides={"one": {}})
+        assert lines_of(load_papers, wrong, tmp_path) == [
             "overrides.one: not among the selected papers; did you mean 'on'?",
             "papers: 'on' is unknown; did you mean 'one'?",
             "papers: 'xyz' is unknown; known: one",
-        )
+        ]
 
     def test_errors_in_a_papers_file_name_the_file(self, tmp_path):
         self.write(tmp_path, year="soon", titel="")
-        with pytest.raises(InputError) as caught:
-            load_papers(Config(papers=["one"]), tmp_path)
-        assert caught.value.lines == (
+        assert lines_of(load_papers, Config(papers=["one"]), tmp_path) == [
             "papers/one/paper.yaml: year: 'soon' is invalid; must be a whole number",
             "papers/one/paper.yaml: titel: unknown key; did you mean 'title'?",
-        )
+        ]
 
     def test_unknown_names_in_a_paper_are_reported(self, tmp_path):
         named = {"experiments": ["E"], "cases": ["basis"]}
@@ -134,9 +129,8 @@ class TestLoading:
         claim = dict.fromkeys(("statement", "reported", "unit", "rule"), "") | {"margin": 1}
         claims = {"c1": {**claim, "artefact": "figur1"}}
         self.write(tmp_path, "two", artefacts={"figure1": drawn}, claims=claims)
-        with pytest.raises(InputError) as caught:
-            load_papers(Config(papers=["one"]), tmp_path)
-        keys = [line.split(": ")[1] for line in caught.value.lines]
+        found = lines_of(load_papers, Config(papers=["one"]), tmp_path)
+        keys = [line.split(": ")[1] for line in found]
         assert keys == [*(f"artefacts.figure1.{n}" for n in named), "claims.c1.artefact", "key"]
 
 

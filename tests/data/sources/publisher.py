@@ -5,9 +5,8 @@ import random
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import pytest
+from tests.shared import line_of
 
-from fedsampling.base.errors import InputError
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import Source
 
@@ -105,9 +104,7 @@ def error_line(cache, source, mirror=None):
     """The one line with which a fetch fails, leaving the file in the cache as it was."""
     target = cache / source.name
     before = target.read_bytes() if target.exists() else None
-    with pytest.raises(InputError) as caught:
-        fetch(source, cache, mirror)
-    (line,) = caught.value.lines
+    line = line_of(fetch, source, cache, mirror)
     assert "\n" not in line
     assert (target.read_bytes() if target.exists() else None) == before
     return line

@@ -4,8 +4,8 @@ import os
 
 import pytest
 from tests.data.packing import pack
+from tests.shared import line_of
 
-from fedsampling.base.errors import InputError
 from fedsampling.data.sources import local_files
 from fedsampling.data.sources.local_files import unpack
 
@@ -15,10 +15,7 @@ KINDS = ("zip", "tar", "tar.gz", "tar.bz2", "tar.xz")
 
 def error_line(archive):
     """Return the one line with which an archive is refused."""
-    with pytest.raises(InputError) as caught:
-        unpack(archive, archive.parent / "to")
-    assert len(caught.value.lines) == 1
-    return caught.value.lines[0]
+    return line_of(unpack, archive, archive.parent / "to")
 
 
 @pytest.mark.parametrize("kind", KINDS)
