@@ -26,6 +26,7 @@ HISTORIES = {
     "b": history([*(0.8 + NOISE[::-1])]),
     "c": history([*(0.501 - NOISE)]),
 }
+A = HISTORIES["a"]
 
 
 def test_intervals_end_at_the_bounds_of_the_metric():
@@ -146,9 +147,6 @@ def test_compare_trains_each_sampler_on_the_same_seeds():
     table = fs.compare([fs.scheme("md", m=4), fs.scheme("md", m=8)], data, seeds=3, **work)
     histories = {f"md m={m}": fs.train(data, fs.scheme("md", m=m), seeds=3, **work) for m in (4, 8)}
     pd.testing.assert_frame_equal(table, ranking(histories, "accuracy", "md m=4"))
-
-
-A = HISTORIES["a"]
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from fedsampling.library_arguments import OTHER_KEYWORDS
 from fedsampling.workflow.listing import METRICS
 
 WORK = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 4}
-
-
 PARTITION = {"name": "all_by_dirichlet", "alpha": 0.5, "clients": 20}
+MD = fs.scheme("md", m=4)
+LARGE = {"name": "mlp", "hidden": 10**11}
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +65,6 @@ def test_training_is_that_of_the_papers_runs(data):
     for seed, table in enumerate(run.simulate("embedded", [0, 1], Where(Path(), None)).tables):
         of_seed = history[history["seed"] == seed].drop(columns="seed").reset_index(drop=True)
         pd.testing.assert_frame_equal(of_seed, table.astype({"metric": str}))
-
-
-MD = fs.scheme("md", m=4)
-LARGE = {"name": "mlp", "hidden": 10**11}
 
 
 def train(data, **changes):

@@ -20,6 +20,14 @@ Y = np.where(X[:, 0] > 0, "cat", "dog")
 OWNER = np.repeat(["a", "b", "c"], [10, 20, 30])
 IMAGES = RNG.integers(0, 256, (60, 6, 6))
 FRAME = pd.DataFrame(X, columns=[*"pqrs"]).assign(y=Y, client=OWNER)
+INFO = pd.DataFrame({"client": [*"cab"], "energy": [3.0, 1.0, 2.0], "site": [*"zxy"]})
+IS_TEST = np.arange(60) % 5 == 0
+FRAME_OF_ROWS = FRAME.assign(**{"Unnamed: 0": 1})
+BY_LABEL = {"name": "all_by_dirichlet", "alpha": 1.0, "clients": 5}
+ROTATED = {"name": "rotated", "clients": 2, "degrees": 9}
+LOADER = torch.utils.data.DataLoader
+STREAMED = torch.utils.data.ChainDataset([])
+WEIGHTED = torch.utils.data.WeightedRandomSampler(np.arange(1.0, 61), 60)
 
 
 def test_images_tokens_and_targets_keep_their_kind():
@@ -44,10 +52,6 @@ def test_a_partition_assigns_samples_and_tests_are_held_out():
     assert by_owner.n_samples.tolist() == [8, 16, 24]
     assert np.diff(by_owner.start_test).tolist() == [2, 4, 6]
     assert by_owner.names == ("a", "b", "c")
-
-
-INFO = pd.DataFrame({"client": [*"cab"], "energy": [3.0, 1.0, 2.0], "site": [*"zxy"]})
-IS_TEST = np.arange(60) % 5 == 0
 
 
 def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
@@ -143,14 +147,6 @@ def test_content_decides_the_digest():
     changed[0, 0] += 1
     assert digest(X) == digest(X.copy())
     assert len({digest(X), digest(changed), digest(X, OWNER[::-1])}) == 3
-
-
-FRAME_OF_ROWS = FRAME.assign(**{"Unnamed: 0": 1})
-BY_LABEL = {"name": "all_by_dirichlet", "alpha": 1.0, "clients": 5}
-ROTATED = {"name": "rotated", "clients": 2, "degrees": 9}
-LOADER = torch.utils.data.DataLoader
-STREAMED = torch.utils.data.ChainDataset([])
-WEIGHTED = torch.utils.data.WeightedRandomSampler(np.arange(1.0, 61), 60)
 
 
 def federated(**changed):

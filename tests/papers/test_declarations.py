@@ -10,10 +10,9 @@ from papers.fraboni2021clustered.claims import LINES as CLUSTERED
 from papers.fraboni2022general.runs import SCHEMES as GENERAL
 from papers.harshvardhan2025latency.runtimes import LINES as LATENCY
 from papers.rizk2022importance.measures import SCHEMES as IMPORTANCE
+from tests.shared import PAPERS, ROOT
 
 from fedsampling.experiments.papers import load_paper
-
-from .shared import PAPERS
 
 LINES = {
     "chen2022optimal": OPTIMAL,
@@ -83,7 +82,6 @@ def typed(page):
     return [text for text in sentences if CLAIM.search(text) and VERDICT.search(text)]
 
 
-ROOT = PAPERS.parent
 WRITTEN = [*PAPERS.glob("*/findings.md"), ROOT / "README.md", *ROOT.glob("docs/*.md")]
 GENERATED = {"docs/findings.md", "docs/history.md", "docs/data.md"}  # verdicts from results
 

@@ -40,6 +40,7 @@ WITHOUT_ALTERNATIVES = {
 # Columns of an artefact's CSV with the number of seeds.
 SEEDS = ("n", "runs", "size", "seeds")
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+CLAIM = re.compile(r"\| c\d+\w* ")
 # Names that contain numbers, and numbers that no run decides.
 NAMES = re.compile(
     r"\b(?:Figures?|Tables?|Theorem|Lemma|equations?|sections?|Dataset|Algorithm|Appendix)\s*"
@@ -130,9 +131,6 @@ def listed_verdicts(key):
     lines = section.split("\n## ")[0].splitlines()
     rows = [re.split(r"(?<!\\) ?\| ?", line.strip("| ")) for line in lines if CLAIM.match(line)]
     return {row[0].split(" ")[0]: (row[2], row[3]) for row in rows if len(row) == 4}
-
-
-CLAIM = re.compile(r"\| c\d+\w* ")
 
 
 def check_card(name, claim):

@@ -14,8 +14,6 @@ from .rounds import equal, mean_weights, play, sized
 
 P = np.array([0.1, 0.3, 0.2, 0.4])
 RUNS = 20_000
-
-
 SETUP = replace(equal(4, RUNS), p=P)
 
 

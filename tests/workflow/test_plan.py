@@ -27,8 +27,6 @@ from fedsampling.workflow.snakefile import (
 
 RIZK = "rizk2022importance"
 JOB = f"{RIZK}/regression/base/fedavg/block-0"
-
-
 QUICK = {"papers": [RIZK], "scale": "quick", "data": "embedded"}
 
 

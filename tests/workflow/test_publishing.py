@@ -31,6 +31,7 @@ from fedsampling.workflow.publishing import PROJECT, create_working_folder, publ
 SHIPPED = ROOT / "published_runs"
 RIZK = "rizk2022importance"
 MAX_BYTES = 24_000_000
+NOTHING = ["no run added: the others are published, unfinished, or of other code"]
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +83,6 @@ def test_official_data_have_published_cards_of_the_runs_that_use_them(tmp_path, 
             sources = [source for source in SOURCES.values() if source.dataset == origin.dataset]
             sums = {source.file: source.checksum or "" for source in sources}
             assert origin.checksums.items() <= sums.items()
-
-
-NOTHING = ["no run added: the others are published, unfinished, or of other code"]
 
 
 @pytest.fixture

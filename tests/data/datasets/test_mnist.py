@@ -39,9 +39,6 @@ def test_samples_per_class_and_mean_pixels_are_the_published_ones(name, train, t
     assert samples.x.mean() / 255 == pytest.approx(mean, abs=5e-5)
 
 
-LABELS = ("qmnist-train-labels-idx2-int.gz", "qmnist-test-labels-idx2-int.gz")
-
-
 def with_writers(path, labels, writers):
     """Add QMNIST's table of labels and writers to three images of MNIST."""
     table = np.zeros((len(labels), 8), ">i4")
@@ -65,7 +62,8 @@ def test_labels_of_other_images_are_rejected(tmp_path):
 
 def test_real_writers_have_19_to_131_training_images_mostly_of_all_digits(mirror):
     digits = mnist.read("mnist", Path(mirror, "mnist"))
-    samples = mnist.add_writers(digits, *(Path(mirror, "qmnist", file) for file in LABELS))
+    parts = (f"qmnist-{part}-labels-idx2-int.gz" for part in ("train", "test"))
+    samples = mnist.add_writers(digits, *(Path(mirror, "qmnist", file) for file in parts))
     sizes = np.unique_counts(samples.writer).counts
     assert (sizes.min(), np.median(sizes), sizes.max()) == (19, 116, 131)
     pairs = np.unique(np.stack([samples.writer, samples.y]), axis=1)

@@ -18,11 +18,7 @@ TEXTS = {
     ("A", "one"): "a  lot   of spaces " + "x" * 80,
     ("A", "short"): "y" * 80,
 }
-
-
 loaded = partial(load, "shakespeare", importance="equal")
-
-
 LEAF = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"
 
 
@@ -81,9 +77,7 @@ class TestEmbedded:
 
 
 LONG = "word " * 30
-
 LICENCE = "contents and licence\n" * 6
-
 PLAYS = f"""\
 {LICENCE}\
 A PLAY; OR, WHAT YOU WILL

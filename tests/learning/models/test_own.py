@@ -21,6 +21,7 @@ from fedsampling.samplers.clustered import ClusteredSimilarity
 from fedsampling.samplers.scheme import Setup, Slots
 
 STEP, STEPS, BATCH = 0.1, 3, 100  # a batch is all of a client's data, so that no draw matters
+WORK = {"steps": STEPS, "batch": BATCH, "step": STEP, "rounds": 3}
 
 
 class Reader(nn.Module):
@@ -111,9 +112,6 @@ def generator_seed(t, client, step):
     slots = Slots(np.zeros(1, int), np.array([client]), np.ones(1))
     keys = torch.from_numpy(dropout_keys(slots, Draws(np.zeros(1, int), t)))
     return int(Keeper(keys, torch.tensor(step)).seeds(0)[0])
-
-
-WORK = {"steps": STEPS, "batch": BATCH, "step": STEP, "rounds": 3}
 
 
 def losses(sampler, model, data, seed=0, **changes):

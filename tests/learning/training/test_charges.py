@@ -14,6 +14,7 @@ SLOTS = Slots.stack([np.array([2, 0, 2]), np.array([1])])
 OMEGA = np.array([0.5, 0.0, 0.5, 1.0])
 TAU = np.array([5.0, 1.0, 3.0, 9.0])
 ALL = np.arange(4)
+REQUESTED = np.array([[False, True, False, False], [True, False, True, False]])
 
 
 def scheme(*needs, **methods):
@@ -51,9 +52,6 @@ def test_bits_are_32_for_each_number_and_those_of_the_samplers_exchanges():
     result = history.bits(scheme(), SLOTS, OMEGA, 10, 2)
     assert not result["norm_bits"].any()
     assert "exchange_bits" not in result
-
-
-REQUESTED = np.array([[False, True, False, False], [True, False, True, False]])
 
 
 @pytest.mark.parametrize(

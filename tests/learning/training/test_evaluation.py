@@ -32,9 +32,6 @@ def shares(run):
     return [is_correct(run)[begin:end].mean() for begin, end in pairwise(TESTS) if end > begin]
 
 
-SHARED = NetworkLearner(TRAINER.network, replace(TRAINER.data, start_test=None), TRAINER.local)
-
-
 def test_a_run_does_not_depend_on_the_runs_stacked_with_it():
     theta = TRAINER.start(np.arange(50))
     stacked = evaluate(TRAINER, theta)
@@ -71,9 +68,11 @@ def test_quantiles_over_clients_have_equal_weights():
 
 
 def test_a_common_test_set_has_no_spread_and_is_weighted_by_each_clients_labels():
-    data, result, correct = SHARED.data, evaluate(SHARED, THETA, clients=True), is_correct(0)
+    data, correct = replace(TRAINER.data, start_test=None), is_correct(0)
+    shared = NetworkLearner(TRAINER.network, data, TRAINER.local)
+    result = evaluate(shared, THETA, clients=True)
     assert result["accuracy"][0] == correct.mean()
-    assert "accuracy_std" not in evaluate(SHARED, THETA)
+    assert "accuracy_std" not in evaluate(shared, THETA)
     by_client = []
     for begin, end in pairwise(data.start):
         labels = [label for label in data.y[begin:end] if label in data.y_test]

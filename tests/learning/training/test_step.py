@@ -16,8 +16,8 @@ NETWORKS = {
     "large enough for products slot by slot": Mlp(hidden=51).build((29, 27), 10),
     "softmax": Softmax().build((7,), 3),
 }
-
 WORK = LocalWork(batch=9, step=1, steps=1)
+KEYS = torch.tensor([3, 2**52 + 1, 77])
 
 
 def stepped(network, slots, only=None):
@@ -52,9 +52,6 @@ def test_a_slot_does_not_depend_on_the_slots_stacked_with_it(network):
         single, loss = stepped(network, 6, only=slot)
         assert torch.equal(stacked[slot], single[0])
         assert torch.equal(losses[slot], loss[0])
-
-
-KEYS = torch.tensor([3, 2**52 + 1, 77])
 
 
 def mask(keys, step, *shape, rate=0.2):

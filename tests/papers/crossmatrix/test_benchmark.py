@@ -11,6 +11,7 @@ from papers.crossmatrix import costs, figures_bench
 from ..shared import PAPERS, made_up
 
 PAPER = load_paper("crossmatrix", PAPERS)
+ROUNDS = 12
 # Local learning rate, in units of the middle one, and server step of each trial.
 TRIALS = {
     "default": (1, 1),
@@ -38,9 +39,6 @@ def test_every_dataset_of_the_benchmark_has_the_same_trials():
         assert steps == {name: pytest.approx(pair) for name, pair in TRIALS.items()}
         (draw,) = {cases[name]["draw"] for name in TRIALS if name.startswith("own")}
         assert draw in (1, 2, 3)
-
-
-ROUNDS = 12
 
 
 def run(case, sampler, seed, scores):

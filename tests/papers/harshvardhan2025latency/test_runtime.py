@@ -185,8 +185,6 @@ def test_a_sampler_that_misses_the_target_has_no_seconds():
 
 
 BY_CLIENTS = ("m-5", "m-10", "m-20", "m-30")
-
-
 RISING = ((5, 4), (6, 4), (9, 7))  # rounds of both proposed samplers at 30°, 45° and 60°
 
 

@@ -21,6 +21,8 @@ from ..shared import PAPERS, made_up
 PAPER = load_paper("rizk2022importance", PAPERS)
 ROUNDS, SEEDS = 100, 20
 AT = np.arange(0, ROUNDS + 1, 10)
+HALFWAY = np.minimum(1, AT / (ROUNDS / 2))  # the course of distances that end there
+EARLY = np.where(AT < 0.8 * ROUNDS, 50, 1) / 100  # testing errors before the last fifth
 
 
 def judge(name, claim=None, **summaries):
@@ -87,10 +89,6 @@ def errors(fedavg, tracked, balanced=0.2):
     curves = {("fedavg", "error"): fedavg, ("isfedavg-tracked", "error"): tracked}
     curves |= {(name, "balanced_error"): balanced for name in ("fedavg", "isfedavg-tracked")}
     return {"classification": summary(curves, shared=0.01)}
-
-
-HALFWAY = np.minimum(1, AT / (ROUNDS / 2))  # the course of distances that end there
-EARLY = np.where(AT < 0.8 * ROUNDS, 50, 1) / 100  # testing errors before the last fifth
 
 
 @pytest.mark.parametrize(
