@@ -52,8 +52,7 @@ def test_groups_take_turns():
     took = [np.sort(drawn(scheme, 2, t)[0].client.reshape(2, 4), axis=1) for t in range(6)]
     for run in range(2):
         assert sorted(np.concatenate([took[t][run] for t in range(3)])) == list(range(12))
-        for t in range(3):
-            assert took[t][run].tolist() == took[t + 3][run].tolist()
+    np.testing.assert_array_equal(took[:3], took[3:])
     labels = np.tile([0, 1, 2], 4)
     slots, omega = drawn(Cyclic(m=2, groups=3, by="label"), 20, t=4, labels=labels)
     assert (labels[slots.client] == 1).all()

@@ -95,24 +95,23 @@ for member in (ByLossAlone, ByLossStacked, Fresh, Plain):
 
 
 def trained(scheme, seeds=SEEDS, checkpoint=None):
+    """Return the tables of all seeds as one."""
     trainer = learner(LocalWork(steps=2, batch=2, step=0.1))
     sampler = scheme.prepared(Setup(trainer.n_samples, trainer.p, len(seeds)))
     trainer.observations = observations_for(sampler, trainer, 4, np.random.default_rng(0))
     callbacks = [measuring(1, lambda theta, _: evaluate(trainer, theta))]
     options = {} if checkpoint is None else {"checkpoint": checkpoint}
-    return train(trainer, sampler, seeds, 4, callbacks, **options).tables("each")
+    tables = train(trainer, sampler, seeds, 4, callbacks, **options).tables("each")
+    return pd.concat(tables, keys=seeds)
 
 
 def test_one_run_and_stacked_forms_give_the_same_runs():
-    pairs = zip(trained(ByLossAlone(m=2)), trained(ByLossStacked(m=2)), strict=True)
-    for table, expected in pairs:
-        pd.testing.assert_frame_equal(table, expected)
+    pd.testing.assert_frame_equal(trained(ByLossAlone(m=2)), trained(ByLossStacked(m=2)))
 
 
 def test_runs_of_one_job_are_those_of_jobs_with_one_seed():
-    for seed, table in zip(SEEDS, trained(Fresh(m=2)), strict=True):
-        (expected,) = trained(Fresh(m=2), [seed])
-        pd.testing.assert_frame_equal(table, expected)
+    alone = [trained(Fresh(m=2), [seed]) for seed in SEEDS]
+    pd.testing.assert_frame_equal(trained(Fresh(m=2)), pd.concat(alone))
 
 
 def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
@@ -122,8 +121,7 @@ def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
     with pytest.raises(Stopped):
         trained(Fresh(m=2), checkpoint=Checkpoint(path, stop=lambda: next(rounds)))
     resumed = trained(Fresh(m=2), checkpoint=Checkpoint(path))
-    for expected, table in zip(uninterrupted, resumed, strict=True):
-        pd.testing.assert_frame_equal(expected, table)
+    pd.testing.assert_frame_equal(uninterrupted, resumed)
 
 
 def test_each_run_has_equal_weights_by_default_and_is_charged_for_its_exchange():
