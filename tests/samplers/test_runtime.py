@@ -41,8 +41,7 @@ def test_luo_agrees_with_the_minimum_of_the_authors_method(c, tail):
 
 def test_slow_and_unimportant_clients_are_drawn_less_often():
     q = luo_probabilities(np.array([1.0, 5.0, 1.0]), np.array([1.0, 1.0, 0.2]), 0.1)
-    assert q[0] > q[1]
-    assert q[0] > q[2]
+    assert q[0] > q[1:].max()
     assert luo_probabilities(np.ones(3), np.array([1.0, 1.0, 0.0]), 0.0)[2] < 2e-7
     np.testing.assert_allclose(luo_probabilities(np.ones(4), np.zeros(4), 1.0), 0.25)
 

@@ -24,8 +24,7 @@ def test_at_least_one_client_is_always_available():
 def test_rates_are_those_of_the_settings():
     model = Bernoulli(rate=(0.2, 0.9))
     rates = model.rates(0, 400)
-    assert (rates >= 0.2).all()
-    assert (rates < 0.9).all()
+    assert ((rates >= 0.2) & (rates < 0.9)).all()
     share = model.trace(0, 2000, 400).mean(0)
     spread = np.sqrt(rates * (1 - rates) / 2000)
     assert (np.abs(share - rates) < 5 * spread).all()

@@ -60,20 +60,16 @@ def test_means_are_those_of_the_text():
     # E[MS / c] = MS ln(5 / 0.2) / 4.8e6 for c uniform on [0.2, 5] MB/s; E[comp] = 57.5.
     expected = MS * np.log(25) / 4.8e6 + 57.5
     assert abs(delays.base.mean() - expected) < 5 * delays.base.std() / np.sqrt(N)
-    assert delays.base.min() > MS / 5e6 + 15
-    assert delays.base.max() < MS / 200e3 + 100
+    assert MS / 5e6 + 15 < delays.base.min() < delays.base.max() < MS / 200e3 + 100
     assert delays.noise is None
 
 
 def test_per_round_redraws_only_the_computation():
     fixed, redrawn = synthetic(50, MS, 3), synthetic(50, MS, 3, per_round=True)
     seconds = redrawn.round_seconds(0, np.arange(2)[:, None], np.arange(50)) - redrawn.base
-    assert (seconds >= 15).all()
-    assert (seconds < 100).all()
     assert (seconds[0] != seconds[1]).all()
-    computation = fixed.base - redrawn.base
-    assert (computation >= 15).all()
-    assert (computation < 100).all()
+    for computation in (seconds, fixed.base - redrawn.base):
+        assert ((computation >= 15) & (computation < 100)).all()
 
 
 def test_with_a_spread_seconds_vary_around_each_clients_mean():

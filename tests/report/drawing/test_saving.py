@@ -166,10 +166,8 @@ class TestFaces:
         assert drawn.get_suptitle() == "quick scale · embedded data"
         (words,) = [text for text in drawn.texts if text.get_text()]
         box = words.get_window_extent()
-        assert drawn.bbox.x0 <= box.x0
-        assert box.x1 <= drawn.bbox.x1
-        assert box.y1 <= drawn.bbox.y1
-        assert box.y0 >= drawn.axes[0].get_tightbbox().y1
+        assert drawn.bbox.x0 <= box.x0 < box.x1 <= drawn.bbox.x1
+        assert drawn.axes[0].get_tightbbox().y1 <= box.y0 < box.y1 <= drawn.bbox.y1
 
     def test_a_table_that_is_not_evidence_says_so_below(self, tmp_path):
         odd = summary("official", scale="changed", changed=["a_b <b> (2)"], changed_at="reduced")
