@@ -125,12 +125,10 @@ class TestBadInput:
         )
 
     def test_a_missing_configuration_or_papers_folder_is_one_line(self, pipeline, tmp_path):
-        assert complaint("check", "--config", tmp_path / "none.yaml") == (
-            f"{tmp_path / 'none.yaml'}: no such file; check the path"
-        )
-        assert complaint("check", "--config", pipeline.config, "--papers", tmp_path) == (
-            f"{tmp_path}: contains no papers; set their folder with --papers"
-        )
+        none = tmp_path / "none.yaml"
+        assert complaint("check", "--config", none) == f"{none}: no such file; check the path"
+        line = complaint("check", "--config", pipeline.config, "--papers", tmp_path)
+        assert line == f"{tmp_path}: contains no papers; set their folder with --papers"
 
     def test_a_step_with_missing_inputs_is_one_line(self, pipeline, tmp_path):
         where = options(pipeline, tmp_path)
@@ -140,9 +138,8 @@ class TestBadInput:
         )
         assert "run 'fedsampling draw <paper>' first" in complaint("report", *where)
         assert f"snakemake --cores all {PAPER}' first" in complaint("verdicts", *where)
-        assert complaint("report", *where, "--", PAPER) == (
-            f"{PAPER}: no effect without --unfinished; remove it"
-        )
+        line = complaint("report", *where, "--", PAPER)
+        assert line == f"{PAPER}: no effect without --unfinished; remove it"
         result = call("draw", PAPER, *where)
         assert result.exit_code == 1
         assert result.stderr.splitlines()[0] == (
@@ -196,10 +193,8 @@ def test_the_unfinished_report_shows_finished_parts_and_lists_the_rest(
     for name in ("figure1", "figure2", "gradient"):
         assert f'id="{name}"' in text
     claims = json.loads((page.parent / PAPER / "claims.json").read_text())["claims"]
-    why = [claim["reason"] for claim in claims if "gradient" in claim["reason"]]
-    assert why == [
-        "Not run: gradient: did not finish; see logs/, and run the same command to resume."
-    ]
+    why = "Not run: gradient: did not finish; see logs/, and run the same command to resume."
+    assert [claim["reason"] for claim in claims if "gradient" in claim["reason"]] == [why]
 
 
 def test_targets_name_their_papers():

@@ -19,19 +19,15 @@ def requirements(lock):
 
 def named(lock):
     """Versions by name."""
-    result = (
-        re.match(r"([a-z0-9-]+)==([^ ;]+)", requirement) for requirement in requirements(lock)
-    )
-    return {match[1]: match[2] for match in result if match}
+    matches = (re.match(r"([a-z0-9-]+)==([^ ;]+)", line) for line in requirements(lock))
+    return {match[1]: match[2] for match in matches if match}
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
 def test_every_requirement_is_pinned_and_has_hashes(lock):
     pinned = r"[a-z0-9-]+==[\w.+]+( ; [^#]*?)?( +--hash=sha256:[0-9a-f]{64})+ *"
     assert requirements(lock)
-    assert [
-        requirement for requirement in requirements(lock) if not re.fullmatch(pinned, requirement)
-    ] == []
+    assert [line for line in requirements(lock) if not re.fullmatch(pinned, line)] == []
     assert "://" not in lock.read_text("utf-8")
 
 

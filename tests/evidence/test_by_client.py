@@ -50,9 +50,8 @@ def test_scores_on_training_samples_are_named_so():
     measures = fairness(table)
     assert measures["worst_training_accuracy"].iloc[0] == pytest.approx(0.2)
     assert "worst_accuracy" not in measures
-    with pytest.raises(
-        fs.InputError, match=r"no test samples for 'worst_accuracy'; .*compare 'worst_tr"
-    ):
+    message = r"no test samples for 'worst_accuracy'; .*compare 'worst_tr"
+    with pytest.raises(fs.InputError, match=message):
         ranking({"md": rows}, "worst_accuracy", "md")
 
 

@@ -148,9 +148,8 @@ class TestHolm:
         assert result["varies"] == compare(*pairs["varies"], difference, 0.95)
 
     def test_a_comparison_without_an_interval_excludes_nothing(self):
-        result = holm(
-            {"one": ([1.0], [2.0]), "flat": ([1.0, 1.0, 1.0], [0.0, 0.0, 0.0])}, difference
-        )
+        pairs = {"one": ([1.0], [2.0]), "flat": ([1.0, 1.0, 1.0], [0.0, 0.0, 0.0])}
+        result = holm(pairs, difference)
         assert np.isnan(result["one"].low)
         assert result["flat"] == Estimate(1.0, 1.0, 1.0, 3, 1 - 0.05 / 2)
 

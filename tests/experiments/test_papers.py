@@ -42,10 +42,7 @@ def test_a_partial_artefact_keeps_its_remaining_experiments():
 def test_null_at_a_scale_leaves_an_experiment_out_at_that_scale_only():
     for scale, included in (("reduced", False), ("paper", True)):
         paper, planned = loaded("harshvardhan2025latency", scale=scale)
-        assert ("links_model" in paper.experiments, "links_model" in planned) == (
-            included,
-            included,
-        )
+        assert ("links_model" in paper.experiments) == ("links_model" in planned) == included
 
 
 @pytest.mark.parametrize("key", sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml")))
@@ -71,9 +68,8 @@ def test_two_rows_of_reported_numbers_with_one_id_are_refused(tmp_path):
 
 
 def test_a_paper_is_linked_by_its_doi():
-    content = papers.load_paper("fraboni2021clustered", PAPERS).model_dump(
-        exclude={"folder", "reports"}
-    )
+    paper = papers.load_paper("fraboni2021clustered", PAPERS)
+    content = paper.model_dump(exclude={"folder", "reports"})
     assert papers.Paper(**content | {"url": "doi:10.1109/1.2"}).url == "https://doi.org/10.1109/1.2"
     with pytest.raises(ValueError, match="is no link; must begin with https://"):
         papers.Paper(**content | {"url": "javascript:alert(1)"})

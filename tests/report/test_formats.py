@@ -6,13 +6,7 @@ import pytest
 
 from fedsampling.evidence.verdicts import Claim, Interval, Reading
 from fedsampling.experiments.papers import Reported
-from fedsampling.report.formats import (
-    axes,
-    printed_numbers,
-    settings_plots,
-    typeset,
-    typeset_html,
-)
+from fedsampling.report.formats import axes, printed_numbers, settings_plots, typeset, typeset_html
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,8 @@ def test_what_is_missing_is_named_with_what_makes_it(tmp_path):
 
 def test_the_chooser_gives_the_rules_advice_in_every_situation(folder):
     lookup = chooser.lookup_table({"rounds": read(folder)})
-    assert (
-        len(lookup["picks"]) == len(list(chooser.all_answers())) / 3
-    )  # of three costs, one was drawn
+    situations = len(list(chooser.all_answers())) / 3  # of three costs, one was drawn
+    assert len(lookup["picks"]) == situations
     usual = {question.key: next(iter(question.answers)) for question in chooser.QUESTIONS}
 
     def first_line(**answers):

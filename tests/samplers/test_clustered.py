@@ -88,9 +88,8 @@ def test_algorithm_1_agrees_with_the_corrected_box(n_samples, data):
     m = data.draw(st.integers(1, len(n_samples)))
     printed = printed_algorithm(n_samples, m, first=0, corrected=True)
     assert not printed[m].any()
-    np.testing.assert_allclose(
-        allocate_by_size(n_samples, m), printed[:m] / n_samples.sum(), atol=1e-12
-    )
+    expected = printed[:m] / n_samples.sum()
+    np.testing.assert_allclose(allocate_by_size(n_samples, m), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(("first", "corrected"), [(1, True), (0, False), (1, False)])
@@ -214,12 +213,11 @@ def updates():
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_dissimilarities_agree_with_scipy(updates, measure):
-    np.testing.assert_allclose(
-        dissimilarities(updates, measure), one_by_one(updates, measure), rtol=1e-9, atol=1e-9
-    )
+    result, expected = dissimilarities(updates, measure), one_by_one(updates, measure)
+    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
     if measure == "l2":  # the authors' code squares distances
         squared = dissimilarities(updates, "l2", "code")
-        np.testing.assert_allclose(squared, one_by_one(updates, "l2") ** 2, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(squared, expected**2, rtol=1e-9, atol=1e-9)
 
 
 def test_equal_single_precision_updates_have_angle_zero(updates):

@@ -47,10 +47,8 @@ def test_losses_are_requested_from_the_candidates():
     assert (requested.sum(1) == 5).all()
     assert requested[slots.run, slots.client].all()
     for run in range(3):
-        chosen = slots.client[slots.run == run]
-        np.testing.assert_array_equal(
-            np.sort(losses[run, chosen]), np.sort(losses[run, requested[run]])[-2:]
-        )
+        chosen = losses[run, slots.client[slots.run == run]]
+        np.testing.assert_array_equal(np.sort(chosen), np.sort(losses[run, requested[run]])[-2:])
 
 
 def test_too_few_and_too_many_candidates_are_rejected():

@@ -51,9 +51,8 @@ def test_every_job_at_quick_scale_is_in_a_batch_of_its_paper():
 
 def test_a_job_with_overrides_has_its_own_process():
     planned = quick_plan(overrides={PAPER: {"regression": {"seeds": 20}}})
-    experiments = {
-        planned.jobs[job].experiment for part in planned.batches.values() for job in part
-    }
+    batched = [planned.jobs[job] for batch in planned.batches.values() for job in batch]
+    experiments = {job.experiment for job in batched}
     assert "regression" not in experiments
     assert "sensitivity" in experiments
 
@@ -80,11 +79,9 @@ def test_published_jobs_are_in_no_batch_and_not_computed(tmp_path):
     assert quick_plan(shipped=False).jobs_to_run(PAPER) == list(planned.jobs)
 
 
-def test_a_batch_requests_the_largest_needs_of_its_jobs():
+def test_a_batch_requests_the_largest_needs_of_its_jobs(tmp_path):
     planned = quick_plan("harshvardhan2025latency", cluster={"gpu": "gpu"})
-    resources = RuleResources(
-        planned.jobs, planned.batches, planned.config.cluster, Path("nowhere")
-    )
+    resources = RuleResources(planned.jobs, planned.batches, planned.config.cluster, tmp_path)
     for name, names in planned.batches.items():
         request = {resource: of(None, 1) for resource, of in resources.of(name).items()}
         network = any(planned.jobs[job].runs[0].settings["kind"] == "network" for job in names)
@@ -194,9 +191,8 @@ def job(gpus):
     processes = []
 
     def start():
-        process = subprocess.Popen(
-            [sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True
-        )
+        command = [sys.executable, "-c", HOLDER]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         processes.append(process)
         return process, process.stdout.readline().strip()
 

@@ -98,9 +98,8 @@ def test_an_error_is_one_line_with_its_root_cause(tmp_path, parts, text, forget_
     ],
 )
 def test_a_sampler_that_ends_its_process_is_one_line(tmp_path, select, text):
-    assert complaint_of(checked(tmp_path, select=select)).startswith(
-        f"{tmp_path / 'mine.py'}{text}"
-    )
+    line = complaint_of(checked(tmp_path, select=select))
+    assert line.startswith(f"{tmp_path / 'mine.py'}{text}")
 
 
 def test_an_endless_loop_is_located(tmp_path):

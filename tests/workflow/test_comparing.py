@@ -57,9 +57,8 @@ def compare(file, folder, *options, status=0):
 
 def test_each_entry_of_each_file_is_ranked_on_one_page_which_is_named(file, shared):
     second_file = file.with_name("other.py")
-    second_file.write_text(
-        SCHEME.replace("mine_compared", "other_compared").replace("factor", "size")
-    )
+    second = SCHEME.replace("mine_compared", "other_compared").replace("factor", "size")
+    second_file.write_text(second)
     result = compare(file, shared, str(second_file), "--set", "size=1,0.5", *FEW)
     lines = result.stdout.splitlines()
     page = Path(lines[-1].removeprefix("page: "))
@@ -173,9 +172,8 @@ def test_the_users_samples_and_model_replace_those_of_the_cross_matrix(file, tmp
     result = compare(file, tmp_path, *problem, "--against", "uniform")
     assert "on mine.npz" in result.stdout
     folder = tmp_path / "results" / "compare" / "mine_compared-mine-net-net"
-    table = pd.read_csv(
-        folder / "artefacts" / CROSS_MATRIX / "bench_matrix_rounds" / "bench_matrix_rounds.csv"
-    )
+    artefact = folder / "artefacts" / CROSS_MATRIX / "bench_matrix_rounds"
+    table = pd.read_csv(artefact / "bench_matrix_rounds.csv")
     assert {*table["scheme"]} == {"mine_compared", "md", "uniform"}
     assert {*table["title"]} == {"mine.npz"}
     assert not {*table["differ"].dropna()} - {"labels"}

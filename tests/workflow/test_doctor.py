@@ -115,9 +115,8 @@ def test_runs_are_compared_with_the_stored_results(project, by, outcome):
     assert {run.outcome for run in checked} == {outcome}
     assert provenance.read_recheck(project.folder / provenance.RECHECK) == checked
     agree = 0 if outcome == "differs" else 9
-    assert provenance.recheck_sentence(checked).startswith(
-        f"Recomputed on this machine: {agree} of 9 agree"
-    )
+    sentence = provenance.recheck_sentence(checked)
+    assert sentence.startswith(f"Recomputed on this machine: {agree} of 9 agree")
 
 
 def test_a_share_is_drawn_by_a_seed(project):

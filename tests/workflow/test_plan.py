@@ -191,9 +191,8 @@ def finished(tmp_path, monkeypatch):
     def plan_with(paper, *published, scale="paper", without="", **settings):
         experiments = {"experiments": [f"{paper}/{name}" for name in published]}
         full = workflow.plan({"papers": [paper], "scale": scale, **experiments}, PAPERS)
-        runs = [
-            run.hash for job in full.jobs.values() if job.sampler != without for run in job.runs
-        ]
+        kept = [job for job in full.jobs.values() if job.sampler != without]
+        runs = [run.hash for job in kept for run in job.runs]
         write_record(tmp_path / places.INDEX, {f"{paper}/all": runs})
         return workflow.plan({"papers": [paper], **settings}, PAPERS, tmp_path / "results")
 

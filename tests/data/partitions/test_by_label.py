@@ -28,10 +28,9 @@ def digits(variant, order="label"):
 def test_each_client_has_500_samples_of_its_digit_and_none_is_used_twice(variant):
     (index, start), (index_test, start_test) = digits(variant)
     assert np.diff(start).tolist() == [500] * 100
-    assert np.array_equal(LABELS[index], np.repeat(np.arange(100) // 10, 500))
-    assert np.array_equal(
-        LABELS_TEST[index_test], np.repeat(np.arange(100) // 10, np.diff(start_test))
-    )
+    digit = np.arange(100) // 10
+    assert np.array_equal(LABELS[index], np.repeat(digit, 500))
+    assert np.array_equal(LABELS_TEST[index_test], np.repeat(digit, np.diff(start_test)))
     assert len(set(index.tolist())) == 50_000
     assert len(set(index_test.tolist())) == len(index_test)
 

@@ -37,9 +37,7 @@ def test_each_client_has_its_own_angle():
     turned = rotate(IMAGES, start, angle, "bilinear")
     for k in range(3):
         rows = slice(start[k], start[k + 1])
-        single = rotate(
-            IMAGES[rows], np.array([0, start[k + 1] - start[k]]), angle[[k]], "bilinear"
-        )
+        single = rotate(IMAGES[rows], start[k : k + 2] - start[k], angle[[k]], "bilinear")
         assert np.array_equal(turned[rows], single)
     assert np.array_equal(turned[4], IMAGES[4])
 

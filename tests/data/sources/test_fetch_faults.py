@@ -79,9 +79,8 @@ class TestWrongContent:
 
     def test_next_url_is_tried(self, tmp_path, publisher):
         publisher.faults = [status(404), cut(1000, length=False)]
-        assert (
-            fetched_content(tmp_path, big(*(f"{publisher.url}?{i}" for i in range(3)))) == CONTENT
-        )
+        urls = [f"{publisher.url}?{i}" for i in range(3)]
+        assert fetched_content(tmp_path, big(*urls)) == CONTENT
 
 
 def in_process(cache, source, results):

@@ -22,9 +22,8 @@ class TestMinimiser:
         root = np.sqrt(np.repeat(unequal.p / unequal.n_samples, unequal.n_samples))
         A = np.concatenate([root[:, None] * unequal.x, np.sqrt(rho) * np.eye(3)])
         b = np.concatenate([root * unequal.y, np.zeros(3)])
-        assert linear_regression(rho).minimiser(unequal) == pytest.approx(
-            np.linalg.lstsq(A, b)[0], abs=1e-12
-        )
+        expected = np.linalg.lstsq(A, b)[0]
+        assert linear_regression(rho).minimiser(unequal) == pytest.approx(expected, abs=1e-12)
 
     def test_equals_equations_57_to_59(self):
         rng = stream(6, "test")
@@ -34,9 +33,8 @@ class TestMinimiser:
         R_u = np.mean([np.mean([np.outer(a, a) for a in u_k], axis=0) for u_k in u], axis=0)
         r_uv = np.mean([v_k @ u_k / N_k for u_k, v_k in zip(u, v, strict=True)], axis=0)
         inverse = np.linalg.inv(R_u + rho * np.eye(M))
-        assert linear_regression(rho).minimiser(dataset) == pytest.approx(
-            inverse @ R_u @ w_star + inverse @ r_uv
-        )
+        expected = inverse @ R_u @ w_star + inverse @ r_uv
+        assert linear_regression(rho).minimiser(dataset) == pytest.approx(expected)
 
     def test_logistic_minimiser_has_zero_gradient(self, unequal):
         labelled = replace(unequal, y=np.where(unequal.y > 0, 1.0, -1.0))

@@ -183,11 +183,7 @@ def profiled_peak(network, sample, batch):
 
 @pytest.mark.parametrize(
     ("model", "sample"),
-    [
-        (CifarCnn(), (32, 32, 3)),
-        (Lstm(hidden=16), (20,)),
-        (Gru(embedding=32, hidden=32), (20,)),
-    ],
+    [(CifarCnn(), (32, 32, 3)), (Lstm(hidden=16), (20,)), (Gru(embedding=32, hidden=32), (20,))],
 )
 def test_estimated_memory_of_a_step_agrees_with_the_profiler(model, sample):
     network = model.build(sample, 10)

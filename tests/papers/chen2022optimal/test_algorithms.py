@@ -20,9 +20,8 @@ def summaries():
 def test_algorithms_shows_every_number_of_exchanges_and_both_factors(summaries):
     artefact = figures_algorithms.algorithms(summaries, PAPER)
     assert set(artefact.data["panel"]) == {"alpha", "gamma", "shortfall", "excess"}
-    excess = artefact.data[artefact.data["panel"] == "excess"].pivot(
-        index="x", columns="series", values="y"
-    )
+    rows = artefact.data[artefact.data["panel"] == "excess"]
+    excess = rows.pivot(index="x", columns="series", values="y")
     assert list(excess.index) == [*range(9)]
     assert excess.loc[0, "m=3"] > 1e-3
     assert (excess.loc[2:, "m=3"].abs() < 1e-12).all()

@@ -67,6 +67,5 @@ def test_constants_are_those_of_the_theorem():
     corrected = constants(w, mismatch, 5.0, 0.5, 0.1, corrected=True)
     assert corrected.beta2 == pytest.approx(10 * 0.75 * (0.75 * 2 + 0.25 * 3))
     equal = np.full(2, 0.5)
-    assert constants(equal, mismatch, 5.0, 0.5, 0.1, True) == pytest.approx(
-        constants(equal, mismatch, 5.0, 0.5, 0.1, False)
-    )
+    both = [constants(equal, mismatch, 5.0, 0.5, 0.1, corrected) for corrected in (True, False)]
+    assert both[0] == pytest.approx(both[1])

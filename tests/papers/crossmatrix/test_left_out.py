@@ -15,10 +15,8 @@ N, SEEDS = 10, 5
 @pytest.fixture
 def summary():
     """MD selects everybody, one sampler never selects two clients and loses their accuracy."""
-    runs = []
-    for (name, excluded), seed in product(
-        {"md": 0, "flanp": 2, "uniform": 0}.items(), range(SEEDS)
-    ):
+    runs, left_out = [], {"md": 0, "flanp": 2, "uniform": 0}
+    for (name, excluded), seed in product(left_out.items(), range(SEEDS)):
         used = np.where(np.arange(N) < excluded, 0.0, 4.0)
         noise = 0.01 * np.random.default_rng(seed).random(N)
         columns = {
@@ -29,7 +27,7 @@ def summary():
         }  # fmt: skip
         columns = {f"client_{key}": (np.arange(N), value) for key, value in columns.items()}
         runs.append(("default", name, seed, columns))
-    samplers = {name: {"name": name, "m": 3} for name in ("md", "flanp", "uniform")}
+    samplers = {name: {"name": name, "m": 3} for name in left_out}
     settings = {"title": "Ten, client by client", "samplers": samplers, "cases": {"default": {}}}
     settings["settings"] = {"dataset": {"name": "mnist"}}
     return made_up(runs, settings)

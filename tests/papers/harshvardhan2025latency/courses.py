@@ -64,9 +64,7 @@ def joined(*parts):
     """Put the cases of several summaries into one."""
     settings = dict(parts[0].settings)
     for key in ("cases", "samplers"):
-        settings[key] = {
-            name: fields for part in parts for name, fields in part.settings[key].items()
-        }
+        settings[key] = {k: v for part in parts for k, v in part.settings[key].items()}
     rows = pd.concat([part.rows for part in parts], ignore_index=True)
     return Summary(rows, settings, parts[0].provenance)
 

@@ -37,9 +37,8 @@ def test_each_claim_on_a_row_quotes_the_best_and_random_selection_of_that_row():
     for number, (table, experiment) in enumerate(rows, start=1):
         claim = PAPER.claims[f"c{number}"]
         assert (claim.artefact, row_of(claim)[0]) == (table, experiment)
-        row = {
-            name: 1e3 * value.number for name, value in printed(PAPER, table)[experiment].items()
-        }
+        values = printed(PAPER, table)[experiment].items()
+        row = {name: 1e3 * value.number for name, value in values}
         best, random = min(row.values()), row["random"]
         assert f"{best:,.0f} s" in claim.reported
         assert f"random {random:,.0f} s" in claim.reported
