@@ -4,11 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import yaml
+from tests.shared import ROOT
 
-ROOT = Path(__file__).parents[1]
 COPIED = ("Snakefile", "workflow", "profiles", "envs", "CITATION.cff", "Makefile", "pyproject.toml")
 
 
