@@ -2,7 +2,8 @@
 
 from tests.shared import ROOT
 
-from fedsampling.report.names import INFORMATION_COSTS, display_name, is_shipped, page
+from fedsampling.learning.training.history import INFORMATION_COSTS
+from fedsampling.report.names import display_name, is_shipped, page
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 
 

@@ -14,6 +14,7 @@ from fedsampling.base.families import description
 from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.experiments.papers import Paper
+from fedsampling.learning.training.history import INFORMATION_COSTS
 from fedsampling.samplers.scheme import Scheme
 
 
@@ -53,30 +54,6 @@ def dataset_name(key: str) -> str:
     """Return the display name of a dataset, or of measured delays."""
     member = next(chain(Dataset.named_as(key), DelayModel.named_as(key)), None)
     return member.title if member else key
-
-
-INFORMATION_COSTS = {
-    "batch_losses": "32 bits from every client that is asked (by default, all available clients) "
-    "in every round, which waits for their forward pass over a mini-batch",
-    "batch_gradients": "from the clients that train; not charged",
-    "bias_updates": "no cost: clients send them with their updates",
-    "client_gradients": "from every client in every round; not charged",
-    "delays": "no cost: the server knows the expected seconds",
-    "gradients": "as many bits as a model, from every client before the first round, which waits "
-    "for the slowest client; then from each client that trained",
-    "heterogeneity": "the features of a batch, from every client before the first round, which "
-    "waits for the slowest client; then from each client that trained",
-    "label_counts": "32 bits for each label from every client before the first round",
-    "labels": "no cost, but no practical server has them",
-    "losses": "32 bits from every client that is asked (by default, all available clients) in "
-    "every round, which waits for them",
-    "mean_norms": "from every client in every round; not charged",
-    "optimum": "not available to any practical server; not charged",
-    "sample_norms": "from the clients that train; not charged",
-    "update_norms": "32 bits from each slot that trained",
-    "updates": "no cost: clients send them anyway",
-    "work_losses": "32 bits from each slot that trained, with its update",
-}
 
 
 def page() -> str:

@@ -23,6 +23,7 @@ from fedsampling.evidence.provenance import (
 from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import GRADES, LABELS, Grade
 from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
+from fedsampling.learning.training.history import INFORMATION_COSTS
 from fedsampling.report import citation, content, formats, overview
 from fedsampling.report.citation import Software
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, View, period, provenances
@@ -31,7 +32,7 @@ from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
 from fedsampling.report.formats import as_json
-from fedsampling.report.names import INFORMATION_COSTS, dataset_name
+from fedsampling.report.names import dataset_name
 from fedsampling.report.text import TEMPLATES, environment
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
 from fedsampling.report.which_sampler.comparison import (

@@ -23,6 +23,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import load_papers
 from fedsampling.learning.model import Model
+from fedsampling.learning.training.history import METRICS
 from fedsampling.samplers.scheme import Scheme
 from fedsampling.workflow.project import Project
 
@@ -34,36 +35,6 @@ FAMILIES: dict[str, type[Named]] = {
     "models": Model,
     "delays": DelayModel,
     "availabilities": Availability,
-}
-# Metrics of training a network; a paper's own run kinds may have more.
-METRICS = {
-    "loss": "training loss, mean over clients weighted by importance",
-    "loss_std": "standard deviation of the training loss over clients",
-    "accuracy": "share of correctly classified test samples",
-    "accuracy_std": "standard deviation of the accuracy over clients; if clients have test samples",
-    "accuracy_worst": "mean accuracy of the worst tenth of clients; with evaluation.clients",
-    "accuracy_q10": "10 % quantile of the clients' accuracies; also accuracy_q50 and accuracy_q90",
-    "test_loss": "mean loss on the test samples; for regressions",
-    "train_loss": "loss on the mini-batches of a round, mean over the clients that trained",
-    "clients": "number of clients whose models were averaged in a round",
-    "reports": "number of clients that reported to the server in a round",
-    "labels": "number of different labels among the clients of a round",
-    "model_bits": "bits of models that clients sent in a round",
-    "norm_bits": "bits of update norms that clients sent in a round",
-    "down_bits": "bits that the server sent in a round",
-    "seconds": "simulated duration of a round; with delays",
-    "gradients": "number of sample gradients computed in a round",
-    "client_rounds": "rounds in which a client's update was used; with evaluation.by_client, whose "
-    "metrics have the client in the column at",
-    "client_weight": "sum of a client's weights over the rounds",
-    "client_accuracy": "accuracy of the final model on a client's own test samples; on its "
-    "training samples if it has none",
-    "client_loss": "loss of the final model on the same samples",
-    "client_tests": "number of a client's own test samples",
-    "client_samples": "number of a client's training samples",
-    "client_importance": "a client's importance p",
-    "client_offered": "rounds in which a client was available",
-    "diverged_at": "round after which the model is no longer finite; −1 if it stays finite",
 }
 KINDS = ("papers", "experiments", "artefacts", *FAMILIES, "metrics", "jobs")
 

@@ -18,11 +18,64 @@ from fedsampling.samplers.scheme import Scheme, Slots
 if TYPE_CHECKING:
     import pandas as pd
 
+# Metrics of training a network; a paper's own run kinds may have more.
+METRICS = {
+    "loss": "training loss, mean over clients weighted by importance",
+    "loss_std": "standard deviation of the training loss over clients",
+    "accuracy": "share of correctly classified test samples",
+    "accuracy_std": "standard deviation of the accuracy over clients; if clients have test samples",
+    "accuracy_worst": "mean accuracy of the worst tenth of clients; with evaluation.clients",
+    "accuracy_q10": "10 % quantile of the clients' accuracies; also accuracy_q50 and accuracy_q90",
+    "test_loss": "mean loss on the test samples; for regressions",
+    "train_loss": "loss on the mini-batches of a round, mean over the clients that trained",
+    "clients": "number of clients whose models were averaged in a round",
+    "reports": "number of clients that reported to the server in a round",
+    "labels": "number of different labels among the clients of a round",
+    "model_bits": "bits of models that clients sent in a round",
+    "norm_bits": "bits of update norms that clients sent in a round",
+    "down_bits": "bits that the server sent in a round",
+    "seconds": "simulated duration of a round; with delays",
+    "gradients": "number of sample gradients computed in a round",
+    "client_rounds": "rounds in which a client's update was used; with evaluation.by_client, whose "
+    "metrics have the client in the column at",
+    "client_weight": "sum of a client's weights over the rounds",
+    "client_accuracy": "accuracy of the final model on a client's own test samples; on its "
+    "training samples if it has none",
+    "client_loss": "loss of the final model on the same samples",
+    "client_tests": "number of a client's own test samples",
+    "client_samples": "number of a client's training samples",
+    "client_importance": "a client's importance p",
+    "client_offered": "rounds in which a client was available",
+    "diverged_at": "round after which the model is no longer finite; −1 if it stays finite",
+}
 # Costs of a run that comparisons use: bits sent by clients, and time.
 COMPARED_COSTS = frozenset(
     {"model_bits", "norm_bits", "exchange_bits", "observation_bits", "seconds", "asking_seconds"}
 )
 FORWARD_SHARE = 1 / 3  # cost of a forward pass, in units of forward and backward pass together
+# What a sampler's `needs` cost.
+INFORMATION_COSTS = {
+    "batch_losses": "32 bits from every client that is asked (by default, all available clients) "
+    "in every round, which waits for their forward pass over a mini-batch",
+    "batch_gradients": "from the clients that train; not charged",
+    "bias_updates": "no cost: clients send them with their updates",
+    "client_gradients": "from every client in every round; not charged",
+    "delays": "no cost: the server knows the expected seconds",
+    "gradients": "as many bits as a model, from every client before the first round, which waits "
+    "for the slowest client; then from each client that trained",
+    "heterogeneity": "the features of a batch, from every client before the first round, which "
+    "waits for the slowest client; then from each client that trained",
+    "label_counts": "32 bits for each label from every client before the first round",
+    "labels": "no cost, but no practical server has them",
+    "losses": "32 bits from every client that is asked (by default, all available clients) in "
+    "every round, which waits for them",
+    "mean_norms": "from every client in every round; not charged",
+    "optimum": "not available to any practical server; not charged",
+    "sample_norms": "from the clients that train; not charged",
+    "update_norms": "32 bits from each slot that trained",
+    "updates": "no cost: clients send them anyway",
+    "work_losses": "32 bits from each slot that trained, with its update",
+}
 EVERY_ROUND = frozenset({"losses", "batch_losses"})  # requested before every selection
 FIRST_ROUND = frozenset({"heterogeneity", "gradients"})  # requested from all clients before round 0
 

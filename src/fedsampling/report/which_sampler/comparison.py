@@ -94,8 +94,8 @@ class Column:
 class SamplerRow:
     """A sampler as a row of the comparison.
 
-    `needs`: information that it needs with the settings of its runs: keys of
-    :data:`~fedsampling.report.names.INFORMATION_COSTS`, :data:`NOTHING`, or :data:`DEPENDS`.
+    `needs`: information that it needs with the settings of its runs, as in ``INFORMATION_COSTS``,
+    :data:`NOTHING`, or :data:`DEPENDS`.
     `unbiased`: ``yes``, ``no``, or a condition. `allows_absence`: whether clients may come and go.
     """
 
