@@ -11,7 +11,7 @@ from pydantic import Field
 
 from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Positive, Strict, check
-from fedsampling.clients import availability, delays
+from fedsampling.clients.recorded import RecordedAvailability, RecordedDelays
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_files import TABLES
 from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 # Settings that users may also give by name.
 NAMED_CHOICES = ("delays", "availability", "server", "schedule")
-RECORDED: dict[str, type[delays.Recorded] | type[availability.Recorded]] = {
-    "delays": delays.Recorded,
-    "availability": availability.Recorded,
+RECORDED: dict[str, type[RecordedDelays] | type[RecordedAvailability]] = {
+    "delays": RecordedDelays,
+    "availability": RecordedAvailability,
 }  # users' own values
 
 Choice = str | dict[str, Any] | Strict  # a choice: a name, a dict with the name, or a record

@@ -1,4 +1,4 @@
-"""Models of client availability: at random, correlated over rounds, recorded.
+"""Models of client availability: at random, or correlated over rounds.
 
 Availability belongs to the population, like the clients' delays: it is drawn once from the
 problem's seed and is the same for all seeds and samplers, so that samplers are compared on the same
@@ -25,14 +25,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.errors import InputError, naming
+from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
-from fedsampling.base.records import InOrder, Part, Variance, hashed_if_set
+from fedsampling.base.records import InOrder, Part, hashed_if_set
 from fedsampling.base.streams import uniforms
-from fedsampling.data.user_files import ClientsTable
 
 
-class Availability(Named, package="fedsampling.clients.availability"):
+class Availability(Named, package="fedsampling.clients"):
     """The settings of a model of availability."""
 
     def trace(
@@ -111,54 +110,3 @@ class Markov(Bernoulli, name="markov"):
             available[t] = u_round < expected
             expected = rates + self.persistence * (available[t] - rates)
         return available
-
-
-class Recorded(Availability, ClientsTable, name="recorded"):
-    """Your own trace, a table with the columns client, from and to (excluded), in rounds."""
-
-    round_seconds: Variance | None = Field(
-        None, description="from and to are seconds, and a round begins every so many; null: rounds"
-    )
-    period: Variance | None = Field(
-        None, description="the trace repeats after this time, in the unit of from and to; null: not"
-    )
-
-    def trace(
-        self,
-        seed: int,
-        rounds: int,
-        clients: int,
-        labels: Ints | None = None,
-        names: NDArray[Any] | None = None,
-    ) -> Bools:
-        """Return the recorded rounds, in each of which a client must be available."""
-        with naming("availability"):
-            table = self.read(np.arange(clients) if names is None else names, ("from", "to"))
-            if isinstance(table, np.ndarray):
-                trace = self._of_array(table, rounds)
-            else:
-                trace = self._of_intervals(table, rounds, clients)
-            if (empty := np.flatnonzero(~trace.any(1))).size:
-                raise InputError(
-                    f"no client is available in {empty.size} of {rounds} rounds, first in round "
-                    f"{empty[0]}; add intervals, or set period"
-                )
-            return trace
-
-    def _of_array(self, values: NDArray[Any], rounds: int) -> Bools:
-        if values.ndim != 2 or len(values) < rounds or not np.isin(values, (0, 1)).all():
-            raise InputError(
-                f"shape {values.shape}; must be true or false for {rounds} rounds and each client"
-            )
-        return values[:rounds].astype(np.bool_)
-
-    def _of_intervals(self, table: Any, rounds: int, clients: int) -> Bools:
-        starts, ends = table["from"], table["to"]
-        if starts.dtype.kind not in "if" or ends.dtype.kind not in "if" or (starts >= ends).any():
-            raise InputError("from and to must be numbers, and from less than to; correct them")
-        time = np.arange(rounds) * (self.round_seconds or 1.0)
-        time = time % self.period if self.period else time
-        trace = np.zeros((rounds, clients), np.bool_)
-        for client, start, end in zip(table["client"], starts, ends, strict=True):
-            trace[(start <= time) & (time < end), client] = True
-        return trace

@@ -4,7 +4,7 @@ A :class:`DelayModel` creates :class:`Delays`.  Samplers that select by delay se
 the clock of a training run uses the delays of each round.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.errors import InputError, naming
+from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, Range, Variance, hashed_if_set
 from fedsampling.base.streams import stream, uniforms
-from fedsampling.data.user_files import ClientsTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,61 +214,3 @@ class Synthetic(DelayModel, name="synthetic"):
         place = np.empty(len(n_samples), np.int64)
         place[np.lexsort((delays.mean, n_samples))] = np.argsort(delays.mean)
         return _at(delays, place)
-
-
-@dataclass(frozen=True, eq=False)
-class DelaysByRound(Delays):
-    """Seconds that differ by round; samplers see their means, ``base``."""
-
-    by_round: Array = field(default_factory=lambda: np.empty((0, 0)))  # shape (rounds, n)
-
-    def round_seconds(self, seed: ArrayLike, round: ArrayLike, clients: ArrayLike) -> Array:
-        """Return the seconds of clients in a round, the same for all seeds."""
-        _, rounds, index = np.broadcast_arrays(seed, round, clients)
-        seconds: Array = self.by_round[rounds, index]
-        return seconds
-
-
-class Recorded(DelayModel, ClientsTable, name="recorded"):
-    """Your own delays, a table with the columns client, seconds and, if they differ, round."""
-
-    def for_clients(
-        self,
-        seed: int,
-        network: Any,
-        names: NDArray[Any],
-        n_samples: Ints,
-        model_bytes: float,
-        rounds: int,
-    ) -> Delays:
-        """Return the delays by the clients' names."""
-        with naming("delays"):
-            seconds = self._seconds(names)
-            if not (np.isfinite(seconds) & (seconds >= 0)).all():
-                raise InputError("seconds must be finite and not negative; correct them")
-            if seconds.ndim == 1:
-                return Delays(seconds)
-            if len(seconds) < rounds:
-                raise InputError(f"{len(seconds)} rounds, but {rounds} are trained; add the others")
-            return DelaysByRound(seconds[:rounds].mean(0), by_round=seconds[:rounds])
-
-    def _seconds(self, names: NDArray[Any]) -> Array:
-        """Return seconds, shape (n,) or (rounds, n)."""
-        table = self.read(names, ("seconds",), ("round",))
-        if isinstance(table, np.ndarray):
-            if table.ndim > 2:
-                raise InputError(f"shape {table.shape}; must be (clients,) or (rounds, clients)")
-            return table.astype(np.float64)
-        n = len(names)
-        rounds = table.get("round", np.zeros(len(table["client"]), np.int64))
-        if rounds.dtype.kind != "i" or rounds.min() < 0 or table["seconds"].dtype.kind not in "if":
-            raise InputError("round must be integers from 0 up, and seconds numbers; convert them")
-        cell = rounds * n + table["client"]
-        counts = np.bincount(cell, minlength=(rounds.max() + 1) * n)
-        if wrong := np.flatnonzero(counts != 1).tolist():
-            round, client = divmod(wrong[0], n)
-            where = f"client {names.tolist()[client]!r}" + f" in round {round}" * ("round" in table)
-            raise InputError(f"{counts[wrong[0]]} rows for {where}; must be one")
-        seconds = np.zeros(len(counts))
-        seconds[cell] = table["seconds"]
-        return seconds.reshape(-1, n) if "round" in table else seconds
