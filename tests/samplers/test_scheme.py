@@ -1,6 +1,7 @@
 """The base class: slots, draws, settings, and samplers in users' files."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -80,24 +81,9 @@ def test_each_draw_of_a_grid_has_a_value_from_another_third():
     )
     assert sorted(3 * least // 0.9) == [0, 1, 2]
     assert sorted(3 * np.log(beta / 0.001) // np.log(300)) == [0, 1, 2]
-    assert {drawn("divfl", draw)["weights"] for draw in (1, 2, 3)} == {
-        "samples",
-        "equal",
-        "covered",
-    }
+    weights = {drawn("divfl", draw)["weights"] for draw in (1, 2, 3)}
+    assert weights == {"samples", "equal", "covered"}
     assert sorted(drawn("stratified", draw)["strata"] for draw in (1, 2, 3))[::2] == [2, 5]
-
-
-@pytest.mark.parametrize("space", [(0.0, 1.0, "log"), (2, 1, "linear"), (), 0.5, (1, 2, "cubic")])
-def test_an_invalid_grid_is_one_line(space):
-    class Odd(Scheme, name="odd"):
-        grid = {"m": space}
-
-    try:
-        with pytest.raises(InputError, match=r"odd: grid m = .* is invalid; must be"):
-            drawn("odd", 1)
-    finally:
-        Odd.named = ""
 
 
 def test_a_star_expands_to_all_samplers_of_networks_without_a_label():
@@ -137,6 +123,20 @@ def test_a_users_file_without_a_new_sampler_is_rejected(tmp_path):
     for name, message in (("empty", "defines no sampler"), ("missing", "no such file")):
         with pytest.raises(InputError, match=message):
             load_file(tmp_path / f"{name}.py")
+
+
+@pytest.mark.parametrize(
+    ("grid", "line"),
+    [
+        (f"{{'m': {space}}}", "grid of mine: m = .* is invalid; must be")
+        for space in ("(0.0, 1.0, 'log')", "(2, 1, 'linear')", "()", "0.5", "(1, 2, 'cubic')")
+    ]
+    + [("{'k': (1, 2)}", "grid of mine: 'k' is no setting; known: m"), ("3", "must be a dict")],
+)
+def test_an_invalid_grid_is_one_line(grid, line, tmp_path, forget_own_files):
+    path = user_file(tmp_path / "mine.py", "mine")
+    path.write_text(f"{path.read_text()}    grid = {grid}\n")
+    assert re.search(line, line_of(load_file, path))
 
 
 @pytest.mark.parametrize(

@@ -288,15 +288,16 @@ def run_settings(experiment: Experiment, case: str, sampler: str, prefix: str = 
     """Return the checked settings of one case and sampler; `prefix` is the start of error lines."""
     changes, record = dict(experiment.cases[case]), experiment.samplers[sampler]
     of_sampler = (changes.pop("samplers", None) or {}).get(sampler, {})
-    if draw := changes.pop("draw", None):
-        of_sampler = drawn(str(record.get("name")), draw) | of_sampler
+    draw = changes.pop("draw", None)
     settings = merge(experiment.settings, changes)
     start = f"{prefix}." if prefix else ""
     if "sampler" in settings:
         raise InputError(f"{start}sampler: unknown key; did you mean 'samplers'?")
     settings["kind"] = experiment.kind
-    settings["sampler"] = merge(record, of_sampler)
     try:
+        if draw is not None:
+            of_sampler = drawn(str(record.get("name")), draw) | of_sampler
+        settings["sampler"] = merge(record, of_sampler)
         return check(Simulation, settings, "")
     except InputError as error:
         lines = (_written_key(line, experiment, case, sampler) for line in error.lines)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from fedsampling.base.errors import InputError, import_file, nearest
+from fedsampling.base.errors import InputError, check_known, import_file, naming, nearest
 from fedsampling.base.families import OWN_FILE, load_members
 from fedsampling.base.records import short
 from fedsampling.base.streams import stream
@@ -104,8 +104,8 @@ def _values(sampler: str, key: str, space: Any) -> list[Any]:
             return [choices[int((k + 0.5) / DRAWS * len(choices))] for k in order]
         case _:
             raise InputError(
-                f"samplers.{sampler}: grid {key} = {short(space)} is invalid; must be "
-                "(low, high, 'linear'), with 'log' or 'integer' instead, or a tuple of choices"
+                f"grid of {sampler}: {key} = {short(space)} is invalid; must be (low, high, "
+                "'linear'), with 'log' or 'integer' instead, or a tuple of choices"
             )
     place = (order + rng.random(DRAWS)) / DRAWS
     if space[2] == "integer":
@@ -128,4 +128,9 @@ def load_file(path: Path) -> tuple[type[Scheme], ...]:
             f"{path}: defines no sampler; derive a class with a name from Sampler: "
             'class Mine(fedsampling.Sampler, name="mine")'
         )
+    with naming(str(path)):
+        for member in members:
+            keys = [key for key in member.model_fields if key != member.key]
+            check_known(member.grid, keys, f"grid of {member.named}: '{{}}' is no setting")
+            drawn(member.named, 1)
     return members
