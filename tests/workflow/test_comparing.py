@@ -149,6 +149,21 @@ def test_the_benchmark_has_the_named_samplers_and_datasets_whose_runs_of_md_are_
     assert not experiments & {"bench_dna", "tuning_bench_dna", "digit"}
 
 
+def test_tuning_draws_the_settings_in_the_samplers_grid(file, tmp_path, plans):
+    grid = '    grid = {"factor": (0.5, 0.8, "linear")}\n'
+    file.write_text(SCHEME.replace("    unbiased", f"{grid}    unbiased"))
+    spam = ("--scale", "paper", "--on", "bench_spam", "--against", "uniform")
+    compare(file, tmp_path, *spam, status=3)
+    trials = [job for name, job in plans[0].jobs.items() if "tuning_bench_spam" in name]
+    mine = [job for job in trials if job.sampler == "mine_compared"]
+    factors = {job.case: job.runs[0].settings["sampler"]["factor"] for job in mine}
+    assert [factors.pop(case) for case in ("default", "small", "large", "largest")] == [1.0] * 4
+    assert len(factors) == 5
+    assert 0.5 <= min(factors.values()) == max(factors.values()) <= 0.8
+    line = complaint_of(compare(file, tmp_path, "--set", "factor=2", status=2))
+    assert line.startswith("--set factor: tuning chooses it, because the grid of mine_compared")
+
+
 def test_a_sampler_that_fails_its_check_is_not_run(file, tmp_path):
     file.write_text(SCHEME.replace("    unbiased = False\n", ""))
     result = compare(file, tmp_path, "--set", "factor=3", status=2)
