@@ -16,7 +16,7 @@ def equal(n, runs=1, **options):
 
 
 def sized(sizes, runs=1, **options):
-    """Describe clients whose importance is in proportion to their numbers of samples."""
+    """Return the setup of clients with importances proportional to their sample counts."""
     sizes = np.array(sizes)
     return Setup(sizes, sizes / sizes.sum(), runs, **options)
 

@@ -1,4 +1,4 @@
-"""Models of client availability: at random, or correlated over rounds.
+"""Models of client availability, independent or correlated over rounds.
 
 Availability belongs to the population, like the clients' delays: it is drawn once from the
 problem's seed and is the same for all seeds and samplers, so that samplers are compared on the same

@@ -62,7 +62,7 @@ class RecordedDelays(DelayModel, ClientsTable, name="recorded"):
 
 @dataclass(frozen=True, eq=False)
 class DelaysByRound(Delays):
-    """Seconds that differ by round; samplers see their means, ``base``."""
+    """Delays recorded in each round; samplers see ``base``, their means over the rounds."""
 
     by_round: Array = field(default_factory=lambda: np.empty((0, 0)))  # shape (rounds, n)
 

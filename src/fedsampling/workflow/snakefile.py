@@ -34,7 +34,7 @@ def printing_errors() -> Iterator[None]:
 
 @printing_errors()
 def check_file(path: Path) -> None:
-    """Refuse duplicate keys in a configuration file, which Snakemake would accept."""
+    """Refuse a configuration file with duplicate keys; Snakemake would accept it."""
     if path.exists():
         read_yaml(path)
 

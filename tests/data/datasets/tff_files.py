@@ -25,7 +25,7 @@ def hdf5_of(path, clients):
 
 
 def archive_of(path, files, within=""):
-    """Pack files of clients' samples, by name."""
+    """Write an archive of HDF5 files; `files` has the clients' samples by file name."""
     path.parent.mkdir(parents=True)
     written = {name: hdf5_of(path.parent / name, clients) for name, clients in files.items()}
     return pack(path, {f"{within}{name}": file.read_bytes() for name, file in written.items()})

@@ -1,4 +1,4 @@
-"""Tables and Corollary 1 of fraboni2022general, from the published ones."""
+"""Fraboni et al. 2022: tables and Corollary 1, drawn from the published runs."""
 
 from fractions import Fraction
 

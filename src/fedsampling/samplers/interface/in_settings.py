@@ -77,14 +77,16 @@ def expand_star(
     return expanded
 
 
-DRAWS = 3  # of the settings of all samplers
+DRAWS, SEED = 3, 33  # as when the published trials were drawn
 
 
 def drawn(sampler: str, draw: int) -> dict[str, Any]:
-    """Draw a value of each setting in the ``grid`` of a sampler; `draw` is 1, 2 or 3.
+    """Return the settings in a sampler's ``grid`` with the values of draw 1, 2 or 3.
 
-    The draws are a Latin hypercube: in random order, each has a value from another third of a
-    range, or another choice.
+    The draws are a Latin hypercube: each has a value from another third of a range, or another
+    choice, in random order.
+
+    Raises InputError if there is no such draw, or if the grid is invalid.
     """
     if draw not in range(1, DRAWS + 1):
         raise InputError(f"draw: {short(draw)} is invalid; must be from 1 to {DRAWS}")
@@ -93,7 +95,8 @@ def drawn(sampler: str, draw: int) -> dict[str, Any]:
 
 
 def _values(sampler: str, key: str, space: Any) -> list[Any]:
-    rng = stream(33, f"trials {sampler} {key}")
+    """Return a setting's value in each draw, floats with two digits."""
+    rng = stream(SEED, f"trials {sampler} {key}")
     order = rng.permutation(DRAWS)
     match space:
         case (int() | float() as low, int() | float() as high, "linear" | "integer") if low < high:
