@@ -9,16 +9,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 
+from fedsampling.base.text import listed, show
 from fedsampling.evidence.statistics import (
     bound,
     compare,
     difference,
     holm,
-    listed,
     mean,
     percent,
     ratio,
-    show,
     show_estimate,
 )
 from fedsampling.evidence.summaries import Summary

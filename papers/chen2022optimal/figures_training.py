@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fedsampling.evidence.statistics import show
+from fedsampling.base.text import show
 from fedsampling.evidence.summaries import BOUNDS, FEWEST_SEEDS
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper, judge_function

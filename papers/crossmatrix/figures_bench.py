@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
 from fedsampling.base.records import check
+from fedsampling.base.text import listed, show, show_interval
 from fedsampling.evidence.histories import is_at_edge
-from fedsampling.evidence.statistics import listed, mean, show, show_interval
+from fedsampling.evidence.statistics import mean
 from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, Paper, load_paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels

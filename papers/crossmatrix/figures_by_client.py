@@ -11,14 +11,9 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from fedsampling.base.arrays import Array
+from fedsampling.base.text import show, show_range
 from fedsampling.evidence.histories import by_client, fairness
-from fedsampling.evidence.statistics import (
-    Estimate,
-    difference,
-    holm,
-    show,
-    show_range,
-)
+from fedsampling.evidence.statistics import Estimate, difference, holm
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import REFERENCE, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries

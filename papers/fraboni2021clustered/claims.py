@@ -11,16 +11,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from fedsampling.base.text import listed, show
 from fedsampling.evidence.statistics import (
     Estimate,
     compare,
     difference,
     holm,
-    listed,
     mean,
     percent,
     ratio,
-    show,
     show_estimate,
 )
 from fedsampling.evidence.summaries import Summary

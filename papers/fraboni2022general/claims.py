@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fedsampling.base.arrays import Array
-from fedsampling.evidence.statistics import compare, difference, holm, show, show_estimate
+from fedsampling.base.text import show
+from fedsampling.evidence.statistics import compare, difference, holm, show_estimate
 from fedsampling.evidence.verdicts import (
     Finding,
     Interval,

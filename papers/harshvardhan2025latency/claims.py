@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.records import check
-from fedsampling.evidence.statistics import listed
+from fedsampling.base.text import listed
 from fedsampling.evidence.verdicts import (
     DEPENDS,
     JOINT,

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.statistics import Estimate, compare, holm, listed, ratio, show
+from fedsampling.base.text import listed, show
+from fedsampling.evidence.statistics import Estimate, compare, holm, ratio
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import (
     JOINT,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from fedsampling.base.progress import plural
+from fedsampling.base.text import plural
 from fedsampling.clients.delays import Synthetic
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding, stated, verdict

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fedsampling.evidence.statistics import show
+from fedsampling.base.text import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, Reported
 from fedsampling.report.drawing.artefacts import Artefact, Summaries

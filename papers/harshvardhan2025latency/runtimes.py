@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.statistics import Estimate, compare, holm, ratio, show, show_interval
+from fedsampling.base.text import show, show_interval
+from fedsampling.evidence.statistics import Estimate, compare, holm, ratio
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Part
 from fedsampling.experiments.papers import Paper, Reported

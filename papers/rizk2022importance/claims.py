@@ -6,15 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from fedsampling.evidence.statistics import (
-    Estimate,
-    decibels,
-    is_within,
-    listed,
-    mean,
-    show,
-    show_estimate,
-)
+from fedsampling.base.text import listed, show
+from fedsampling.evidence.statistics import Estimate, decibels, is_within, mean, show_estimate
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import (
     JOINT,

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from fedsampling.base.progress import plural
+from fedsampling.base.text import plural
 from fedsampling.evidence.statistics import (
     Estimate,
     compare,

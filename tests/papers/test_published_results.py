@@ -9,7 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from fedsampling.evidence.statistics import LEVEL, show
+from fedsampling.base.text import show
+from fedsampling.evidence.statistics import LEVEL
 from fedsampling.evidence.verdicts import UNDECIDED
 from fedsampling.experiments.papers import draw_function, judge_function, load_paper
 from fedsampling.report import content, findings

@@ -1,8 +1,8 @@
-"""Text in a terminal: progress of long work, tables, durations, sizes and counted nouns."""
+"""Progress of long work: bars in a terminal, lines elsewhere."""
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PERIOD = 15.0  # seconds between plain lines
@@ -73,41 +73,3 @@ def _lines() -> Callable[[str, int, int], None]:
             print(f"{name}: {done} of {total} ({100 * done / total:.0f} %)", file=sys.stderr)
 
     return report
-
-
-def align(
-    rows: Iterable[Sequence[str]], indent: str = "", numbers_from: int | None = None
-) -> list[str]:
-    """Align the cells of a table, one line per row; columns of numbers are aligned to the right."""
-    cells = [[*row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    text = len(widths) if numbers_from is None else numbers_from
-    padded = (
-        [*map(str.ljust, row[:text], widths), *map(str.rjust, row[text:], widths[text:])]
-        for row in cells
-    )
-    return [(indent + "  ".join(row)).rstrip() for row in padded]
-
-
-def plural(count: int, noun: str) -> str:
-    """Write a number with its noun, such as ``1 seed`` or ``5 seeds``."""
-    return f"{count} {noun}{'s' if count != 1 else ''}"
-
-
-def format_duration(seconds: float) -> str:
-    """Format a duration, such as ``0.8 s``, ``12 s``, ``45 min`` or ``2.1 h``; "–" for NaN."""
-    if seconds != seconds:
-        return "–"
-    if seconds < 89.5:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 89.5 else f"{minutes / 60:,.1f} h"
-
-
-def format_bytes(count: float) -> str:
-    """Format a number of bytes, such as ``1.5 GB``."""
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}"
-        count /= 1000
-    return f"{count:,.1f} GB" if count < 10 else f"{count:,.0f} GB"

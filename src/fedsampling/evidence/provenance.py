@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.files import digest, read_record
-from fedsampling.evidence.statistics import show_range
+from fedsampling.base.text import show_range
 from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary, joined
 
 Summaries = Mapping[str, Summary]

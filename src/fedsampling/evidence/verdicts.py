@@ -25,6 +25,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fedsampling.base.text import listed
 from fedsampling.evidence.provenance import RunEvidence, has_unverified_data
 from fedsampling.evidence.statistics import (
     LEVEL,
@@ -34,7 +35,6 @@ from fedsampling.evidence.statistics import (
     compare,
     is_outside,
     is_within,
-    listed,
     ratio,
     show_estimates,
 )

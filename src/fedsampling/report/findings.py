@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record
-from fedsampling.evidence.statistics import listed, show, show_interval
+from fedsampling.base.text import listed, show, show_interval
 from fedsampling.evidence.verdicts import LABELS, Claim, Interval
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.saving import slug

@@ -14,8 +14,7 @@ from markupsafe import Markup, escape
 from matplotlib.ticker import LogLocator, MaxNLocator
 from PIL import Image
 
-from fedsampling.base.progress import format_duration
-from fedsampling.evidence.statistics import show_interval
+from fedsampling.base.text import format_duration, show_interval
 from fedsampling.evidence.verdicts import Claim, Interval
 from fedsampling.experiments.papers import Reported
 from fedsampling.report.drawing.artefacts import Exhibit

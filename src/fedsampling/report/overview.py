@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fedsampling.base.progress import plural
-from fedsampling.evidence.statistics import listed, show_interval
+from fedsampling.base.text import listed, plural, show_interval
 from fedsampling.evidence.verdicts import (
     GRADES,
     LABELS,

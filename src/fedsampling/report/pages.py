@@ -14,13 +14,13 @@ from typing import Any
 from markupsafe import Markup
 
 from fedsampling.base import files
+from fedsampling.base.text import listed
 from fedsampling.evidence.provenance import (
     ACCURACY_TOLERANCE,
     TOLERANCE,
     Recomputed,
     recheck_sentence,
 )
-from fedsampling.evidence.statistics import listed
 from fedsampling.evidence.verdicts import GRADES, LABELS, Grade
 from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
 from fedsampling.learning.training.history import INFORMATION_COSTS

@@ -5,8 +5,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from fedsampling.base.progress import plural
-from fedsampling.evidence.statistics import listed
+from fedsampling.base.text import listed, plural
 
 TEMPLATES = Path(__file__).with_name("templates")
 

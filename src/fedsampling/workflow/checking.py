@@ -17,7 +17,8 @@ from fedsampling.base import memory
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.lazy import torch
-from fedsampling.base.progress import align, format_bytes, format_duration, reporter
+from fedsampling.base.progress import reporter
+from fedsampling.base.text import align, format_bytes, format_duration
 from fedsampling.data.sources.fetch import download_sizes
 from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import editions

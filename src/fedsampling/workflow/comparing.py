@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.errors import InputError, check_known, naming
-from fedsampling.base.progress import align
 from fedsampling.base.records import check, merge
+from fedsampling.base.text import align
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset

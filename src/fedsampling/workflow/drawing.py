@@ -15,6 +15,7 @@ from scipy.stats import nct
 
 from fedsampling.base.errors import WARNING, DamagedError, InputError, check_known, gathering
 from fedsampling.base.files import read_record, sha256, write_record
+from fedsampling.base.text import show
 from fedsampling.evidence import summaries, verdicts
 from fedsampling.evidence.provenance import (
     RunEvidence,
@@ -23,7 +24,6 @@ from fedsampling.evidence.provenance import (
     changed,
     has_unverified_data,
 )
-from fedsampling.evidence.statistics import show
 from fedsampling.evidence.summaries import Summary, load_summaries
 from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Interval
 from fedsampling.experiments.papers import (

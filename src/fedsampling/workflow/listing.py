@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named, description
 from fedsampling.base.files import write_text
-from fedsampling.base.progress import align
 from fedsampling.base.records import Strict
+from fedsampling.base.text import align
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.clients.availability import Availability
 from fedsampling.clients.delays import DelayModel

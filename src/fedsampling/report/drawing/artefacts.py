@@ -9,9 +9,9 @@ import pandas as pd
 from markupsafe import escape
 from matplotlib.figure import Figure
 
+from fedsampling.base.text import listed, show
 from fedsampling.evidence.provenance import Provenance
 from fedsampling.evidence.provenance import Summaries as Summaries
-from fedsampling.evidence.statistics import listed, show
 from fedsampling.evidence.verdicts import Finding, Reading
 from fedsampling.experiments.papers import Paper, judge_function
 

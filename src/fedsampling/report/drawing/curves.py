@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from fedsampling.base.text import listed
 from fedsampling.evidence.provenance import Summaries
-from fedsampling.evidence.statistics import listed, mean
+from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.style import (

@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.text import show, show_alike
 from fedsampling.evidence.histories import SIGNIFICANCE, Histories, by_label, curve, diverged_runs
-from fedsampling.evidence.statistics import show, show_alike
 from fedsampling.report.drawing.artefacts import latex_text
 from fedsampling.report.drawing.curves import band, mark_divergence
 from fedsampling.report.drawing.style import STYLE

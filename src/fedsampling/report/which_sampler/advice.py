@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.arrays import Array
-from fedsampling.evidence.statistics import LEVEL, half_width, listed, show, show_interval
+from fedsampling.base.text import listed, show, show_interval
+from fedsampling.evidence.statistics import LEVEL, half_width
 from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import display_name
 

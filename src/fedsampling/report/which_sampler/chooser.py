@@ -10,7 +10,7 @@ from itertools import product
 from textwrap import shorten
 from typing import Any
 
-from fedsampling.base.progress import align
+from fedsampling.base.text import align
 from fedsampling.experiments.papers import REFERENCE
 from fedsampling.report.which_sampler.advice import Situation
 from fedsampling.report.which_sampler.comparison import Comparison, SpeedUp

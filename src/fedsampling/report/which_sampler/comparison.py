@@ -18,7 +18,7 @@ import pandas as pd
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.families import description
 from fedsampling.base.files import read_record
-from fedsampling.evidence.statistics import listed, show, show_interval
+from fedsampling.base.text import listed, show, show_interval
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.names import Name, display_name, in_words, is_shipped, references
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
