@@ -70,8 +70,12 @@ def _order(runs_of: Courses, titles: Mapping[str, str], claim: ClaimSpec, late: 
             gains[name] = _accuracies(runs, "optimal", "uniform", since=0)
             shortfalls[name] = _accuracies(runs, "full", "optimal", since=runs["at"].max() - late)
     gain, shortfall = holm(gains, difference), holm(shortfalls, difference, claim.margin)
+    parts: dict[str, Part] = {}
     for name in gains:
-        verdicts[name] = _order_verdict(above(gain[name], 0), above(shortfall[name], claim.margin))
+        is_better, is_short = above(gain[name], 0), above(shortfall[name], claim.margin)
+        verdicts[name] = _order_verdict(is_better, is_short)
+        parts[f"optimal above uniform, {titles[name]}"] = is_better
+        parts[f"optimal close to full at the end, {titles[name]}"] = OPPOSITE[is_short]
         ours.append(
             f"{titles[name]}: optimal − uniform {show_estimate(gain[name])}, "
             f"full − optimal at the end {show_estimate(shortfall[name])}"
@@ -97,6 +101,7 @@ def _order(runs_of: Courses, titles: Mapping[str, str], claim: ClaimSpec, late: 
             f"accuracy{JOINT}",
             most=claim.margin,
         ),
+        parts=parts,
     )
 
 
@@ -198,6 +203,11 @@ def _at_budget(
             ),
             *intervals({"full over optimal": times}, "times", least=bits_ratio, paper=bits_ratio),
         ),
+        parts={
+            **{f"optimal above {name} at that budget": above(leads[name], 0) for name in rivals},
+            "optimal needs fewer bits than full": needs_fewer,
+            **numbers,
+        },
     )
 
 

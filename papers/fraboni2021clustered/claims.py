@@ -334,7 +334,8 @@ def c12(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             {worst: ratios[worst]}, "times MD sampling's late loss", most=1 + claim.margin
         ),
     )
-    return replace(finding, parts={})
+    holds = {"reproduced": True, "contradicted": False}.get(finding.verdict)
+    return replace(finding, parts={"no worse than MD sampling in any setting": stated(holds)})
 
 
 def c13(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:

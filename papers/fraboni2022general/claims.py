@@ -17,7 +17,9 @@ from fedsampling.evidence.statistics import compare, difference, holm, show_esti
 from fedsampling.evidence.verdicts import (
     Finding,
     Interval,
+    Part,
     Verdict,
+    above,
     by_chance,
     equivalence,
     intervals,
@@ -37,6 +39,7 @@ from fedsampling.theory.weights import (
 
 from .runs import EXACT, comparisons, deviations, has, loss_pairs, our_choice, paired_losses
 
+WEIGHTS_EQUAL = "weights equal in distribution"
 ALL_ABOVE: Mapping[Verdict, str] = {"reproduced": "Every interval lies above zero."}
 
 
@@ -45,26 +48,19 @@ def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     quantity = "loss, MD − Uniform"
     pairs = loss_pairs(summaries, "md", "uniform", "equal")
     finding = ordering(holm(pairs, difference), claim.margin, quantity, ALL_ABOVE)
-    if finding.verdict != "reproduced":
+    first, *_, last = pairs
+    if first == last:
         return finding
-    names = list(pairs)
-    first, last = names[0], names[-1]
     (md_few, uniform_few), (md_many, uniform_many) = pairs[first], pairs[last]
     # Populations may have different numbers of seeds.
     few, many = (md_few - uniform_few).align(md_many - uniform_many, join="inner")
     shrinks = compare(few, many, difference)
+    parts: dict[str, Part] = {**finding.parts, "the gap shrinks": above(shrinks, claim.margin)}
     step = f"{first} − {last}"
-    finding = replace(
-        finding,
-        ours=f"{finding.ours}; {step}: {show_estimate(shrinks)}",
+    return verdict(
+        parts,
+        f"{finding.ours}; {step}: {show_estimate(shrinks)}",
         drawn=finding.drawn + intervals({step: shrinks}, quantity, least=claim.margin),
-    )
-    if first != last and shrinks.low > claim.margin:
-        return replace(finding, reason="Every interval lies above zero, and the gap shrinks.")
-    return replace(
-        finding,
-        verdict="partly reproduced",
-        reason="Uniform is below MD at every n; that the gap shrinks is open.",
     )
 
 
@@ -92,8 +88,9 @@ def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             "The losses are the same within the margin; the distributions differ in closed form, "
             "so no run could reproduce the claim as stated."
         )
-        return replace(finding, verdict="partly reproduced", ours=ours, reason=why)
-    return replace(finding, ours=ours)
+        finding = replace(finding, verdict="partly reproduced", reason=why)
+    equal_weights = stated(gap <= EXACT)
+    return replace(finding, ours=ours, parts={**finding.parts, WEIGHTS_EQUAL: equal_weights})
 
 
 def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:

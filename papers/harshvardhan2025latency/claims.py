@@ -5,24 +5,24 @@ Judged by the rules in its ``paper.yaml``; ``claims_trends.py`` has the other cl
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
 from fedsampling.base.records import check
-from fedsampling.base.text import listed
+from fedsampling.base.text import listed, show
 from fedsampling.evidence.verdicts import (
     DEPENDS,
     JOINT,
-    UNDECIDED,
+    TIE,
     Finding,
     Interval,
     Part,
     Verdict,
+    in_range,
     intervals,
     over_choices,
-    stated,
     verdict,
 )
 from fedsampling.experiments.papers import ClaimSpec, Paper
@@ -48,25 +48,30 @@ from .runtimes import (
     with_interval,
 )
 
-SIZE = "size of its gain over random"
+# The parts of a claim.
+FASTER, NO_SLOWER = "proposed faster than random", "proposed no slower than random"
+SIZE, FIRST = "size of the gain over random", "a named sampler first"
 UNSTATED = "The paper states neither FLANP's stages nor DelayHetSampling's bound and iterations."
 
 
 def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
-    """Judge who is first in a row of Tables 1 and 2, and how far ahead of random selection.
+    """Judge a row of Tables 1 and 2 in parts: order, size of the gain, and who is first.
 
     The claim's first experiment is the row.  Its other experiments vary the stages of FLANP, or the
-    bound and iterations of DelayHetSampling; the claim is then judged over all combinations.  It
-    holds if the fastest sampler is the paper's fastest, or one of the two that the paper proposes.
-    Until all runs of its open choices are finished, it is inconclusive.  It also is if only one
-    reading of a sampler was run and the verdict changes without this sampler, because the stages of
-    FLANP and the bound in DelayHetSampling change the verdict of another row (c4).
+    bound and iterations of DelayHetSampling; the claim is then judged over all combinations.
+    Until all runs of its open choices are finished, who is first is open.  It also is if only one
+    reading of a sampler was run and the answer changes without this sampler, because the stages of
+    FLANP change who is first in another row (c4).
     """
     combinations = row_readings(summaries, spec, paper)
     findings = {
         labels: reading_finding(table, spec, paper) for labels, table in combinations.items()
     }
     main = next(iter(findings))
+    if open_because := _open_because(combinations, findings[main], spec, paper):
+        findings = {
+            labels: _with_first_open(reading, open_because) for labels, reading in findings.items()
+        }
     finding = findings[main]
     caveat = UNSTATED
     if len(findings) == 1:
@@ -85,18 +90,6 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
             caveat += (
                 f" {agree} of the {len(findings)} combinations that were run give the same verdict."
             )
-    open_because = ""
-    if spec.open_choices and any(name in paper.left_out for name in _variants(spec)):
-        open_because = "The runs of its open choices are not finished."
-    elif finding.verdict != DEPENDS and (
-        unvaried := _unvaried(combinations, findings[main].verdict, spec, paper)
-    ):
-        open_because = (
-            f"{finding.reason} But without {listed(unvaried)} the verdict changes, only one "
-            "reading of it was run, and another reading decides c4."
-        )
-    if open_because:
-        finding = replace(finding, verdict="inconclusive", reason=open_because)
     clocks = (
         "The seconds leave out warm-up rounds and candidates' losses; "
         f"`{spec.artefact}` has both clocks."
@@ -104,24 +97,42 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     return replace(finding, caveat=f"{caveat} {clocks}")
 
 
-def _unvaried(
+def _with_first_open(finding: Finding, why: str) -> Finding:
+    """Return a finding in which who is first is open, for a reason."""
+    if FIRST not in finding.parts:
+        return finding
+    parts = {**finding.parts, FIRST: "open"}
+    reasons = dict.fromkeys(get_args(Verdict), f"{finding.reason} {why}")
+    return verdict(parts, finding.ours, reasons, contrary_decides=False, drawn=finding.drawn)
+
+
+def _open_because(
     combinations: Mapping[tuple[str, str], pd.DataFrame],
-    judged: Verdict,
+    finding: Finding,
     spec: ClaimSpec,
     paper: Paper,
-) -> list[str]:
-    """Name the samplers with a single reading without which the verdict would be another."""
+) -> str:
+    """Explain why readings that were not run leave open who is first; empty if they do not.
+
+    `finding`: that of the main reading, the first of the combinations.
+    """
+    if spec.open_choices and any(name in paper.left_out for name in spec.variants):
+        return "The runs of its open choices are not finished."
+    first = finding.parts.get(FIRST, "open")
     table = next(iter(combinations.values()))
-    names = []
-    for position, name in enumerate(("flanp", "sampling")):
-        without = table[table["sampler"] != name]
-        if (
-            len({labels[position] for labels in combinations}) == 1
-            and judged not in UNDECIDED
-            and reading_finding(without, spec, paper).verdict != judged
-        ):
-            names.append(LINES[name].label)
-    return names
+    unvaried = [
+        LINES[name].label
+        for position, name in enumerate(("flanp", "sampling"))
+        if len({labels[position] for labels in combinations}) == 1
+        and first != "open"
+        and reading_finding(table[table["sampler"] != name], spec, paper).parts.get(FIRST) != first
+    ]
+    if not unvaried:
+        return ""
+    return (
+        f"But without {listed(unvaried)} the answer changes, only one reading of it was run, and "
+        "another reading decides c4."
+    )
 
 
 def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[str, Any]]) -> str:
@@ -152,15 +163,8 @@ def row_readings(
 
 
 def _row_experiments(summaries: Summaries, spec: ClaimSpec) -> list[str]:
-    names = (*spec.experiments, *_variants(spec))
+    names = (*spec.experiments, *spec.variants)
     return [name for name in dict.fromkeys(names) if name in summaries]
-
-
-def _variants(spec: ClaimSpec) -> list[str]:
-    """Name the experiments that repeat a row with other settings of DelayHetSampling or FLANP."""
-    row, _ = row_of(spec)
-    cases = ("", "_nycmesh") if CASES[spec.artefact] == "nycmesh" else ("",)
-    return [f"{row}_{varied}{case}" for varied in ("sampling", "flanp") for case in cases]
 
 
 def printed_of(spec: ClaimSpec, paper: Paper) -> PrintedRow:
@@ -184,9 +188,10 @@ def reading_finding(
 ) -> Finding:
     """Judge a row with one reading of FLANP and of DelayHetSampling.
 
-    The size of the effect counts only if the paper's factor exceeds the margin; otherwise the
-    margin around it includes 1, no effect. By default the proposed samplers and the paper's fastest
-    may be first.
+    It has three parts: whether a proposed sampler is faster than random selection, or no slower if
+    the paper's are as fast; the size of the fastest sampler's gain over random selection, if the
+    paper's factor exceeds the margin (otherwise the margin around it includes 1, no effect); and
+    who is first. By default the proposed samplers and the paper's fastest may be first.
     """
     means = table.groupby("sampler")["counted"].mean().reindex(SEVEN).dropna()
     if not np.isfinite(means.min()):
@@ -195,11 +200,16 @@ def reading_finding(
     ours = ranking(table, may_be_first or {*PROPOSED, theirs.fastest})
     factor = theirs.over_fastest("random")
     size_counts = factor > spec.margin
-    first = f"{LINES[ours.best].label} first" if ours.best else "a named sampler first"
-    parts: dict[str, Part] = {first: ours.is_first}
-    if size_counts and ours.is_first != "open":
+    is_cut_off = not np.isfinite(means.get("random", np.inf))
+    parts: dict[str, Part] = {}
+    if factor > 1 + TIE:
+        parts[FASTER] = ours.beats_random
+    else:
+        parts[NO_SLOWER] = "holds" if ours.beats_random == "tie" else ours.beats_random
+    if size_counts:
         least, most = factor / spec.margin, factor * spec.margin
-        parts[SIZE] = stated(ours.gain is not None and least <= ours.gain.value <= most)
+        parts[SIZE] = in_range(ours.gain, least, most, is_cut_off) if ours.gain else "open"
+    parts[FIRST] = ours.is_first
     earliest = str(means.idxmin())
     numbers = [
         f"{LINES[name].label} {mean_in_seconds(table.loc[table['sampler'] == name, 'counted'])}"
@@ -207,13 +217,13 @@ def reading_finding(
         if name in means
     ]
     if ours.best and ours.gain:
-        bound = "" if np.isfinite(means["random"]) else "at least "
-        numbers.append(f"random over {LINES[ours.best].label} {bound}{with_interval(ours.gain)}")
+        gain = f"> {show(ours.gain.value)}, cut off" if is_cut_off else with_interval(ours.gain)
+        numbers.append(f"random over {LINES[ours.best].label} {gain}")
     cut_off = set(means.index[np.isinf(means)])
     return verdict(
         parts,
         "; ".join(numbers),
-        _reasons(ours, earliest, factor, SIZE in parts),
+        _reasons(ours, earliest, factor, parts),
         contrary_decides=False,
         drawn=_drawn(ours, theirs, cut_off, spec.margin),
     )
@@ -222,59 +232,77 @@ def reading_finding(
 def _drawn(
     ours: Ranking, theirs: PrintedRow, cut_off: Collection[str], margin: float
 ) -> tuple[Interval, ...]:
-    """Return the intervals of the gain over random selection, and of the lead over each sampler."""
-    if ours.best is None:
-        return ()
-    best, factor = LINES[ours.best].label, theirs.over_fastest("random")
+    """Return the intervals that decide: of the gain over random selection, and of the leads."""
+    drawn: tuple[Interval, ...] = ()
+    factor = theirs.over_fastest("random")
     size_counts = factor > margin
-    gain = intervals(
-        {f"random over {best}": ours.gain} if ours.gain else {},
-        "times",
-        least=factor / margin if size_counts else None,
-        most=factor * margin if size_counts else None,
-        paper=factor,
-    )
+    if ours.best and ours.gain and "random" not in cut_off:
+        drawn += intervals(
+            {f"random over {LINES[ours.best].label}": ours.gain},
+            "times",
+            least=factor / margin if size_counts else None,
+            most=factor * margin if size_counts else None,
+            paper=factor,
+        )
+    proposed = {
+        LINES[name].label + (", cut off" if name in cut_off else ""): lead
+        for name, lead in ours.over_proposed.items()
+    }
+    drawn += intervals(proposed, f"times, random selection's seconds over{JOINT}", least=1)
+    if ours.leader is None:
+        return drawn
     names = {
         name: LINES[name].label + (", cut off" if name in cut_off else "") for name in ours.leads
     }
-    return gain + intervals(
+    printed_leads = {
+        names[name]: theirs.over_fastest(name)
+        for name in ours.leads
+        if ours.leader == ours.best and np.isfinite(theirs.numbers.get(name, np.inf))
+    }
+    return drawn + intervals(
         {names[name]: lead for name, lead in ours.leads.items()},
-        f"times {best}'s seconds{JOINT}",
+        f"times {LINES[ours.leader].label}'s seconds{JOINT}",
         least=1,
-        effects={
-            names[name]: theirs.over_fastest(name)
-            for name in ours.leads
-            if np.isfinite(theirs.numbers.get(name, np.inf))
-        },
+        effects=printed_leads,
     )
 
 
 def _reasons(
-    ours: Ranking, earliest: str, factor: float, size_counts: bool
+    ours: Ranking, earliest: str, factor: float, parts: Mapping[str, Part]
 ) -> Mapping[Verdict, str]:
     """Write a sentence for each verdict of :func:`reading_finding`.
 
     `earliest`: our fastest sampler, whether or not the claim names it. `factor`: random selection's
-    seconds over the fastest sampler's, in the paper. `size_counts`: whether the verdict depends on
-    this factor.
+    seconds over the fastest sampler's, in the paper.
     """
-    best = LINES[ours.best].label if ours.best else ""
-    gain = ours.gain.value if ours.gain is not None else np.nan
-    rivals = [LINES[name].label for name, lead in ours.leads.items() if not lead.low > 1]
-    faster = f"{LINES[earliest].label} is faster than each sampler that the claim names"
-    size = ", by about as much as in the paper" if size_counts else ""
-    return {
-        "reproduced": f"{best} is significantly fastest (Holm-corrected){size}.",
-        "partly reproduced": f"{best} is significantly fastest, as claimed, but by a factor of "
-        f"{gain:.3g} over random selection, not {factor:.3g}."
-        if ours.is_first == "holds"
-        else f"{faster}, but random selection's factor is about the paper's.",
-        "contradicted": f"{faster}.",
-        "inconclusive": f"We could not separate {best}, the fastest sampler that the claim names, "
-        f"from {listed(rivals)}."
+    best = LINES[ours.best].label if ours.best else "a sampler that the claim names"
+    rivals = [
+        LINES[name].label
+        for name, lead in ours.leads.items()
+        if ours.leader == ours.best and not lead.low > 1
+    ]
+    first = {
+        "holds": f"{best} is significantly fastest (Holm-corrected)",
+        "fails": f"{LINES[earliest].label} is faster than each sampler that the claim names",
+        "tie": f"{best} and the fastest other sampler take equally long, within {100 * TIE:g} %",
+        "open": f"we could not separate {best}, the fastest sampler that the claim names, from "
+        f"{listed(rivals)}"
         if rivals
-        else "No sampler that the claim names reaches the target in every run.",
-    }
+        else "no sampler that the claim names reaches the target in every run",
+    }[parts[FIRST]]
+    over_random = {
+        "holds": "a proposed sampler is faster than random selection",
+        "fails": "random selection is faster than both proposed samplers",
+        "tie": f"the faster proposed sampler and random selection tie, within {100 * TIE:g} %",
+        "open": "whether a proposed sampler is faster than random selection is undecided",
+    }[ours.beats_random]
+    size = {
+        "holds": "random selection's factor is about the paper's",
+        "fails": f"random selection's factor is not the paper's {factor:.3g}",
+        "open": f"whether random selection's factor is about the paper's {factor:.3g} is undecided",
+    }.get(parts.get(SIZE, ""), "")
+    sentence = "; ".join(filter(None, (first, over_random, size)))
+    return dict.fromkeys(get_args(Verdict), f"{sentence[:1].upper()}{sentence[1:]}.")
 
 
 c1 = c2 = c3 = c4 = c5 = c6 = c7 = c8 = c9 = row_finding  # Table 1

@@ -36,8 +36,6 @@ from .runtimes import (
     nan_if_infinite,
     record,
     row_summary,
-    runtimes,
-    target,
 )
 
 CLIENTS = 10  # that train in a round
@@ -141,15 +139,8 @@ def _trained_bytes(summary: Summary, case: str) -> float:
 
 ROWS = ("c1", "c2", "c3", "c4", "c5", "c10", "c11", "c12", "c13", "c14")
 FURTHER = {  # experiments with other choices
-    "c20": ("quadratic", "quadratic_variants"),
     "c21": ("rotation_sampling",),
     "c22": ("links_sampling", "links_model"),
-}
-# Rules for the stages of FLANP under which c20 is judged, by label in `quadratic_variants`.
-STAGES = {
-    "flanp-first-10": "FLANP begins with 10 clients",
-    "flanp-first-10-0.1": "FLANP begins with 10 clients; a stage ends at 0.1 of the gradient",
-    "flanp-first-2-0.0001": "a stage of FLANP ends at 0.0001 of the gradient",
 }
 
 
@@ -157,7 +148,6 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     """Judge the claims that have their runs under the choices most likely to change them."""
     varied = {
         **dict.fromkeys(ROWS, _of_row),
-        "c20": _of_stages,
         "c21": _of_sweep,
         "c22": _of_sweep,
         "c24": _of_overheads,
@@ -200,18 +190,6 @@ def _of_row(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternati
     else:
         only = "only the proposed samplers may be first, not FLANP"
         yield instead_of(only, table, frozenset(PROPOSED))
-
-
-def _of_stages(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Vary the stages of FLANP; rounds do not depend on delays, so any case serves."""
-    goal, spec = target(paper, "quadratic"), paper.claims[name]
-    table = pd.concat([runtimes(summaries[experiment], goal) for experiment in FURTHER[name]])
-    table = table[table["case"] == "synthetic"]
-    rounds = table.pivot(index="seed", columns="sampler", values="rounds")
-    for label, choice in STAGES.items():
-        if label in rounds:
-            finding = claims_trends.flanp_over_random(rounds[label], rounds["random"], spec, goal)
-            yield instead(name, choice, finding)
 
 
 def _of_sweep(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import show, show_interval
-from fedsampling.evidence.statistics import Estimate, compare, holm, ratio
+from fedsampling.evidence.statistics import Estimate, compare, holm, is_within, ratio
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import Part
+from fedsampling.evidence.verdicts import TIE, Part
 from fedsampling.experiments.papers import Paper, Reported
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.style import SCHEMES, Line
@@ -33,6 +33,7 @@ LINES = {
 }
 SEVEN = tuple(LINES)[:7]  # the samplers of the paper's tables
 PROPOSED = SEVEN[:2]
+NARROW = 0.9  # level of the intervals of equivalence tests at 5 %
 CLOCKS = {"counted": "paper's", "all": "everything"}  # columns of :func:`runtimes`
 DELAYS = {"synthetic": "synthetic delays", "nycmesh": "NYCMesh"}
 TABLES = {"synthetic": "table1", "nycmesh": "table2"}
@@ -176,12 +177,14 @@ def by_problem(summary: Summary, goal: float) -> pd.DataFrame:
     """Return :func:`runtimes` of an experiment whose cases are draws of the problem.
 
     In the result, ``case`` is the kind of delays; ``seed`` is the draw, by which samplers are
-    paired.
+    paired; if seeds are draws of their own, they already pair the samplers.
     """
     table = runtimes(summary, goal)
     cases = summary.settings["cases"]
-    drawn = {case: changes.get("problem_seed", 0) for case, changes in cases.items()}
     delays = {case: summary.setting("delays.name", case) for case in cases}
+    if summary.settings.get("worlds"):
+        return table.assign(case=table["case"].map(delays))
+    drawn = {case: changes.get("problem_seed", 0) for case, changes in cases.items()}
     return table.assign(seed=table["case"].map(drawn), case=table["case"].map(delays))
 
 
@@ -223,15 +226,24 @@ class Ranking:
     """The best of the samplers that may be first in a row of Tables 1 and 2, and its leads."""
 
     # "holds" if the best sampler that may be first is faster than every other sampler, "fails" if
-    # another sampler is faster than each that may be first, otherwise "open"
+    # another sampler is faster than each that may be first, "tie" if the best of both kinds are
+    # equal, otherwise "open"
     is_first: Part
+    # whether the better of the proposed samplers is faster than random selection
+    beats_random: Part
+    # random selection's seconds over each proposed sampler's, with Holm-corrected intervals
+    over_proposed: Mapping[str, Estimate]
     # the fastest sampler that may be first and reaches the target in every run, if any
     best: str | None
     # random selection's seconds over the best sampler's; a lower bound if random selection misses
     # the target
     gain: Estimate | None
-    # each other sampler's seconds over the best sampler's, with Holm-corrected intervals
+    # the sampler whose leads decide: another sampler if `is_first` fails, otherwise the best
+    leader: str | None
+    # the seconds of the samplers of the other kind over the leader's, with Holm-corrected intervals
     leads: Mapping[str, Estimate]
+    # the seconds of the fastest other sampler over the best sampler's, with a 90 % interval
+    tie: Estimate | None
 
 
 def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
@@ -244,30 +256,63 @@ def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
     """
     seconds = at_least(table)
     means = table.groupby("sampler")["counted"].mean()  # infinite if a run misses the target
-
-    def fastest(names: Collection[str]) -> str | None:
-        reaching = [name for name in names if np.isfinite(means[name])]
-        return min(reaching, key=lambda name: float(means[name]), default=None)
-
-    def leads(first: str, names: Collection[str]) -> dict[str, Estimate]:
-        return holm({name: (seconds[name], seconds[first]) for name in names}, ratio)
-
-    def is_ahead(leads: Mapping[str, Estimate]) -> bool:
-        return len(leads) > 0 and all(lead.low > 1 for lead in leads.values())
-
     may_be_first = [name for name in SEVEN if name in seconds and name in candidates]
     rivals = [name for name in SEVEN if name in seconds and name not in candidates]
-    best, rival = fastest(may_be_first), fastest(rivals)
-    leads_of_best = leads(best, rivals) if best else {}
+    best, rival = _fastest(means, may_be_first), _fastest(means, rivals)
+    leads_of_best = _leads(seconds, best, rivals) if best else {}
     gain = None
     if best and "random" in seconds and best != "random":
         gain = compare(seconds["random"], seconds[best], ratio)
+    leads_of_rival = _leads(seconds, rival, may_be_first) if rival else {}
+    tie = compare(seconds[rival], seconds[best], ratio, NARROW) if best and rival else None
     is_first: Part = "open"
-    if is_ahead(leads_of_best):
+    leader, leads = best, leads_of_best
+    if _all_ahead(leads_of_best):
         is_first = "holds"
-    elif rival and is_ahead(leads(rival, may_be_first)):
-        is_first = "fails"
-    return Ranking(is_first, best, gain, leads_of_best)
+    elif _all_ahead(leads_of_rival):
+        is_first, leader, leads = "fails", rival, leads_of_rival
+    elif tie and is_within(tie, 1, TIE):
+        is_first = "tie"
+    proposed = [name for name in PROPOSED if name in seconds and "random" in seconds]
+    over_proposed = holm({name: (seconds["random"], seconds[name]) for name in proposed}, ratio)
+    beats_random = _beats_random(seconds, means, over_proposed)
+    return Ranking(is_first, beats_random, over_proposed, best, gain, leader, leads, tie)
+
+
+def _all_ahead(leads: Mapping[str, Estimate]) -> bool:
+    return len(leads) > 0 and all(lead.low > 1 for lead in leads.values())
+
+
+def _beats_random(
+    seconds: pd.DataFrame, means: pd.Series, over_proposed: Mapping[str, Estimate]
+) -> Part:
+    """Judge whether a proposed sampler is faster than random selection.
+
+    A sampler that misses the target in some run cannot be faster, and is slower if even its bound
+    is.
+    """
+    reaching = [name for name in over_proposed if np.isfinite(means[name])]
+    if any(over_proposed[name].low > 1 for name in reaching):
+        return "holds"
+    if not over_proposed or not np.isfinite(means["random"]):
+        return "open"  # a bound of random selection's seconds cannot show that it is faster
+    if all(lead.high < 1 for lead in over_proposed.values()):
+        return "fails"
+    best = _fastest(means, reaching)
+    if best and is_within(compare(seconds["random"], seconds[best], ratio, NARROW), 1, TIE):
+        return "tie"
+    return "open"
+
+
+def _fastest(means: pd.Series, names: Collection[str]) -> str | None:
+    """Return the sampler with the smallest mean among those that always reach the target."""
+    reaching = [name for name in names if np.isfinite(means[name])]
+    return min(reaching, key=lambda name: float(means[name]), default=None)
+
+
+def _leads(seconds: pd.DataFrame, first: str, names: Collection[str]) -> dict[str, Estimate]:
+    """Return the seconds of `names` over those of `first`, with Holm-corrected intervals."""
+    return holm({name: (seconds[name], seconds[first]) for name in names}, ratio)
 
 
 def main_reading(summaries: Summaries, table: str) -> str:

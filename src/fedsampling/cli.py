@@ -38,7 +38,7 @@ SECTIONS = {
     "See results": ("status", "verdicts", "rank", "list", "recheck"),
     "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
     "Single steps of the pipeline": (*("run", "tune", "render", "draw", "report"),),
-    "Maintain the project": ("publish", "findings", "schemes", "schema"),
+    "Maintain the project": ("register", "publish", "findings", "schemes", "schema"),
 }
 
 
@@ -236,6 +236,12 @@ def draw(project: "Project", paper: str) -> Output:
 def publish(project: "Project", names: tuple[str, ...]) -> Output:
     """Add finished runs of NAMES (PAPER or PAPER/EXPERIMENT; default: all) to published_runs."""
     return workflow.publishing.publish_runs(names, project)
+
+
+@command()
+def register(project: "Project") -> Iterator[str]:
+    """Register the claims' rules, before their fresh runs: digest, time and commit."""
+    yield from workflow.registering.register(project.papers)
 
 
 @command(writes=True)

@@ -30,7 +30,7 @@ OPEN = Finding("inconclusive", "3", "Unclear.")
     [
         ({"a": HOLDS, "b": HOLDS}, "reproduced"),
         ({"a": OPEN, "b": OPEN}, "inconclusive"),
-        ({"a": HOLDS, "b": OPEN}, "depends on unstated choices"),
+        ({"a": HOLDS, "b": OPEN}, "inconclusive"),
         ({"a": HOLDS, "b": FAILS}, "depends on unstated choices"),
         ({"a": HOLDS, "b": FAILS, "c": FAILS, "d": OPEN}, "depends on unstated choices"),
     ],

@@ -6,7 +6,9 @@ Efron: Better bootstrap confidence intervals. JASA 1987 (BCa).
 Schuirmann: A comparison of the two one-sided tests procedure … J. Pharmacokinet. Biopharm. 1987.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import SimpleNamespace
@@ -17,10 +19,27 @@ from scipy.special import ndtri, stdtrit
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.text import plural, show
+from fedsampling.evidence.looks import Looks
 
 LEVEL = 0.95
 RESAMPLES = 9999
 BOOTSTRAP_FROM = 20  # seeds
+_looks: ContextVar[Looks | None] = ContextVar("looks", default=None)
+
+
+@contextmanager
+def allowing_for(looks: Looks) -> Iterator[None]:
+    """Allow in all intervals for a declared plan of looks.
+
+    Within this context, every interval has one method, Student's, at the level that the plan
+    requires of each look. A claim's rule is then judged as it is, and no interval of it can forget
+    the looks.
+    """
+    token = _looks.set(looks)
+    try:
+        yield
+    finally:
+        _looks.reset(token)
 
 
 @dataclass(frozen=True)
@@ -54,10 +73,12 @@ def percent(share: Estimate) -> Estimate:
 
 
 def mean(values: ArrayLike, level: float = LEVEL) -> Estimate:
-    """Return the mean over seeds with Student's t-interval."""
+    """Return the mean over seeds with Student's t-interval; see :func:`allowing_for`."""
     values = np.asarray(values, np.float64)
     n, centre = len(values), float(values.mean())
-    half = float(half_width(values.std(ddof=1), n, level)) if n > 1 else np.nan
+    looks = _looks.get()
+    of_one_look = looks.level(level) if looks else level
+    half = float(half_width(values.std(ddof=1), n, of_one_look)) if n > 1 else np.nan
     return Estimate(centre, centre - half, centre + half, n, level)
 
 
@@ -144,7 +165,9 @@ def _comparison(
         contrasts = _pseudo_values(first, second, contrast)
         spread = np.ptp(contrast.of(first, second))  # NaN if a run diverged
         centre = float(_contrasted(first, second, contrast, -1))
-    by_student = (fewest or n) < BOOTSTRAP_FROM or spread == 0 or not np.isfinite(spread)
+    is_planned = _looks.get() is not None
+    too_few = (fewest or n) < BOOTSTRAP_FROM
+    by_student = is_planned or too_few or spread == 0 or not np.isfinite(spread)
     resampled: Array | None = None
 
     def student(level: float) -> Estimate:

@@ -9,8 +9,9 @@ Most claims have one of these shapes, each a function that returns a :class:`Fin
 - :func:`by_chance`: deviations from closed forms are no larger than chance allows.
 
 Other claims have parts of their own, for example one for each dataset: :func:`above`,
-:func:`close` and :func:`stated` decide whether a part holds, and :func:`verdict` combines the
-parts.  :func:`over_choices` combines the findings under settings that the paper leaves open.
+:func:`faster`, :func:`close`, :func:`in_range` and :func:`stated` decide whether a part holds, and
+:func:`verdict` combines the parts.  :func:`over_choices` combines the findings under settings that
+the paper leaves open.  A claim is :func:`answered` if all its parts are decided; a tie is a result.
 
 One standard holds for all of them.  A claimed order ("outperforms", "lower", "faster") holds if the
 interval of each difference excludes zero on the claimed side; "no worse" holds up to a margin.
@@ -61,7 +62,10 @@ DEPENDS: Verdict = "depends on unstated choices"
 UNDECIDED: frozenset[Verdict] = frozenset({"inconclusive", "insufficient data", "not run"})
 
 
-Part = Literal["holds", "fails", "open"]
+# Whether a part of a claim holds.  "tie": two samplers are equal where the claim orders them;
+# "depends": decided under each of several settings that the paper leaves open, and differently.
+Part = Literal["holds", "fails", "tie", "depends", "open"]
+TIE = 0.15  # two samplers are equal if the ratio of their costs is within 1 ± TIE
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,7 @@ class Reading:
     verdict: Verdict  # one of :data:`VERDICTS`
     ours: str  # our value with its interval
     drawn: tuple[Interval, ...] = ()  # the numbers of `ours` that have an interval
+    parts: Mapping[str, Part] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -150,6 +155,16 @@ def above(estimate: Estimate, bound: float) -> Part:
     return "fails" if estimate.high < bound else "open"
 
 
+def faster(lead: Estimate, narrow: Estimate) -> Part:
+    """Judge whether a sampler is faster than another: its lead, a ratio of costs, is above 1.
+
+    `lead`: with the interval that decides the order. `narrow`: the same ratio with a 90 % interval;
+    the samplers tie if it lies inside 1 ± :data:`TIE` (two one-sided tests at 5 %).
+    """
+    order = above(lead, 1)
+    return "tie" if order == "open" and is_within(narrow, 1, TIE) else order
+
+
 def close(estimate: Estimate, narrow: Estimate, reference: float, margin: float) -> Part:
     """Judge whether a value equals the reference up to the margin.
 
@@ -161,6 +176,16 @@ def close(estimate: Estimate, narrow: Estimate, reference: float, margin: float)
     if is_within(narrow, reference, margin):
         return "holds"
     return "fails" if is_outside(estimate, reference, margin) else "open"
+
+
+def in_range(estimate: Estimate, least: float, most: float, is_bound: bool = False) -> Part:
+    """Judge whether a value lies in the accepted range: ``open`` if its interval leaves the range.
+
+    `is_bound`: the value is a lower bound, because runs were cut off; it can only exceed the range.
+    """
+    if estimate.low > most or (estimate.high < least and not is_bound):
+        return "fails"
+    return "holds" if least <= estimate.low and estimate.high <= most and not is_bound else "open"
 
 
 def stated(holds: bool | None) -> Part:
@@ -180,18 +205,24 @@ def verdict(
 
     It is ``reproduced`` if every part holds. If some fail, it is ``partly reproduced``, or
     contradicted by one failing part with `contrary_decides`; without `partly`, it is open until all
-    parts hold. `why` has sentences for some verdicts; by default the parts that hold are listed.
+    parts hold. A tie does not hold, but is not the contrary. `why` has sentences for some verdicts;
+    by default the parts that hold are listed.
     """
     if not parts:
         return Finding("not run", ours, "There is nothing to compare.")
     by_state = {state: [n for n, part in parts.items() if part == state] for state in PARTS}
     holding, failing = by_state["holds"], by_state["fails"]
+    is_decided = not by_state["open"]
     if len(holding) == len(parts):
         outcome: Verdict = "reproduced"
-    elif failing and (contrary_decides or not holding):
+    elif failing and (contrary_decides or not (holding or by_state["depends"])):
         outcome = "contradicted"
+    elif by_state["depends"] and is_decided:
+        outcome = DEPENDS
     elif holding and partly:
         outcome = "partly reproduced"
+    elif by_state["tie"] and is_decided:
+        outcome = "contradicted"
     else:
         outcome = "inconclusive"
     held = "; ".join(PARTS[state].format(listed(n)) for state, n in by_state.items() if n)
@@ -272,6 +303,8 @@ def equivalence(
 PARTS: Mapping[Part, str] = {
     "holds": "it holds for {}",
     "fails": "the opposite holds for {}",
+    "tie": "no difference for {}",
+    "depends": "it depends on unstated choices for {}",
     "open": "undecided for {}",
 }
 
@@ -295,15 +328,44 @@ def by_chance(largest: float, count: int, noun: str, error: float) -> Finding:
 def over_choices(readings: Mapping[str, Finding], main: str) -> Finding:
     """Judge a claim over all tried values of settings that the paper does not give.
 
-    If every value gives the same verdict, it is the claim's; otherwise the claim ``depends on
-    unstated choices``. An undecided value counts like any other, because the conclusion then rests
-    on this choice, too. The numbers shown are those of the reading `main`.
+    If every value gives the same verdict, it is the claim's. The claim ``depends on unstated
+    choices`` if two decided readings disagree, in their verdicts or in one of their parts; if only
+    undecided readings differ, it is inconclusive. The numbers shown are those of the reading
+    `main`.
     """
-    table = tuple(Reading(name, row.verdict, row.ours, row.drawn) for name, row in readings.items())
-    finding = replace(readings[main], readings=table)
-    if len({row.verdict for row in table}) == 1:
+    table = tuple(
+        Reading(name, row.verdict, row.ours, row.drawn, row.parts) for name, row in readings.items()
+    )
+    parts = _over_readings(table)
+    finding = replace(readings[main], readings=table, parts=parts)
+    outcomes = {row.verdict for row in table}
+    if len(outcomes) == 1 and "depends" not in parts.values():
         return finding
-    return replace(finding, verdict=DEPENDS, reason=disagreement(table))
+    if "depends" in parts.values() or (not parts and len(outcomes - UNDECIDED) > 1):
+        return replace(finding, verdict=DEPENDS, reason=disagreement(table))
+    if parts:
+        combined = verdict(parts, finding.ours, contrary_decides=False, drawn=finding.drawn)
+        return replace(combined, readings=table)
+    return replace(finding, verdict="inconclusive", reason=disagreement(table))
+
+
+def _over_readings(readings: Sequence[Reading]) -> dict[str, Part]:
+    """Combine the readings' parts; none unless all readings have the same parts."""
+    if len({tuple(reading.parts) for reading in readings}) > 1:
+        return {}
+    combined: dict[str, Part] = {}
+    for name in readings[0].parts:
+        outcomes = {reading.parts[name] for reading in readings}
+        decided = outcomes - {"open"}
+        combined[name] = (
+            "depends" if len(decided) > 1 else "open" if "open" in outcomes else decided.pop()
+        )
+    return combined
+
+
+def answered(outcome: Verdict, parts: Mapping[str, Part]) -> bool:
+    """Whether a claim is answered: it has a verdict, and all its parts are decided."""
+    return outcome not in UNDECIDED | {"not comparable"} and "open" not in parts.values()
 
 
 def disagreement(readings: Sequence[Reading]) -> str:
@@ -324,6 +386,53 @@ class Declaration:
 
 
 @dataclass(frozen=True)
+class Price:
+    """What deciding an open claim takes.
+
+    `seeds`: seeds in all for 80 % power at the observed effect and spread; None if they are too
+    many, or if there are no intervals. `hours`: core-hours of the missing ones; None if unknown.
+    `command`: computes them. `unreachable`: why no affordable number of runs decides the claim.
+    """
+
+    seeds: int | None = None
+    hours: float | None = None
+    command: str = ""
+    unreachable: str = ""
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """A claim judged on fresh seeds by a rule that was registered before them.
+
+    `draws`: what a fresh seed draws, as text. `seeds`: finished seeds; `look` of `looks` is the
+    number of the look at which the claim stands. `hours`: core-hours of the fresh runs.
+    `registered`, `commit`: time and commit of the registration; `first_run`: when the first of the
+    runs started. Other fields as in :class:`Claim`.
+    """
+
+    verdict: Verdict
+    ours: str
+    reason: str
+    parts: Mapping[str, Part]
+    drawn: tuple[Interval, ...]
+    readings: tuple[Reading, ...]
+    grade: Grade
+    draws: str
+    seeds: int
+    look: int
+    looks: tuple[int, ...]
+    hours: float
+    registered: str
+    commit: str
+    first_run: str
+
+    @property
+    def answered(self) -> bool:
+        """Whether all parts are decided."""
+        return answered(self.verdict, self.parts)
+
+
+@dataclass(frozen=True)
 class Claim:
     """A claim with its verdict, as ``claims/<paper>.json`` stores it.
 
@@ -339,6 +448,9 @@ class Claim:
     empty if the runs are not evidence. `readings`: the verdict under each tried setting that the
     paper does not give. `caveat`: one sentence that a reader must know to use the verdict. `parts`:
     whether each part of the claim holds. `topic`: the subject of the claim in a few words.
+    `confirmation`: the claim judged on fresh seeds; None if there are none yet, or if the rule
+    changed after its registration. `unconfirmed`: why there is none. `price`: what deciding the
+    claim takes; None if it is answered.
     """
 
     id: str
@@ -364,6 +476,19 @@ class Claim:
     caveat: str = ""
     parts: Mapping[str, Part] = field(default_factory=dict)
     topic: str = ""
+    confirmation: Confirmation | None = None
+    unconfirmed: str = ""
+    price: Price | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether all parts are decided, by confirming or else by exploring runs."""
+        return self.confirmed or answered(self.verdict, self.parts)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether fresh seeds answer the claim, by a rule that was registered before them."""
+        return self.confirmation is not None and self.confirmation.answered
 
     @property
     def passes(self) -> bool:

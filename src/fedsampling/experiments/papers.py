@@ -25,6 +25,14 @@ from pydantic import Field, field_validator
 from fedsampling.base.errors import InputError, check_known, naming, nearest
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
+from fedsampling.experiments.registration import (
+    CONFIRM,
+    PartRule,
+    Registered,
+    read_registered,
+    rule_digest,
+    twin,
+)
 
 CROSS_MATRIX = "crossmatrix"  # the paper that compares all samplers; its experiments have prefixes:
 TUNING = "tuning_"  # samplers are tuned, on each dataset
@@ -119,6 +127,15 @@ class ClaimSpec(Strict):
         default_factory=list,
         description="names of the `choices` over whose values the claim is judged",
     )
+    variants: list[str] = Field(
+        default_factory=list, description="experiments with other values of its open choices"
+    )
+    parts: dict[str, PartRule] = Field(
+        {}, description="what decides each part, as registered; empty: the rule is not registered"
+    )
+    unreachable: str = Field(
+        "", description="why no affordable number of fresh runs can decide the claim; empty if some"
+    )
     caveat: str = Field("", description="one sentence that a reader needs to use the verdict")
     history: list[Past] = Field(
         default_factory=list, description="earlier verdicts, the oldest first"
@@ -154,8 +171,12 @@ class Paper(Strict):
     summary: str
     choices: list[Choice] = Field(default_factory=list)
     experiments: dict[str, dict[str, Any]]
+    confirm: dict[str, dict[str, Any]] = Field(
+        {}, description="by experiment: the settings of its twin with fresh seeds; see registration"
+    )
     artefacts: dict[str, ArtefactSpec]
     claims: dict[str, ClaimSpec]
+    registered: dict[str, Registered] = Field({}, description="content of registered.json")
     folder: Path = Field(Path(), description="the paper's folder; not in its file")
     scales: dict[str, str] = Field({}, description="scales chosen at scale best, by experiment")
     left_out: dict[str, str] = Field(
@@ -197,6 +218,18 @@ class Paper(Strict):
         check_known([name], rows, f"{self.key}/reported.csv: no id '{{}}'")
         return rows[name].number
 
+    def twins_of(self, claim: str) -> dict[str, str]:
+        """Return the experiments with fresh seeds that confirm a claim, by their originals."""
+        spec = self.claims[claim]
+        artefact = {**self.omitted, **self.artefacts}[spec.artefact]
+        judged = [*(spec.experiments or artefact.experiments), *spec.variants]
+        return {name: CONFIRM + name for name in self.confirm if spec.parts and name in judged}
+
+    def rule_digest(self, claim: str) -> str:
+        """Return the digest of a claim's rule, to compare with its registration."""
+        twins = {name: self.experiments[name] for name in self.twins_of(claim).values()}
+        return rule_digest(self.claims[claim].model_dump(mode="json"), twins)
+
 
 def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
     """Read and check ``papers/<key>/paper.yaml``; `named` starts an unknown key's error."""
@@ -210,6 +243,7 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         "folder": papers / key,
         "reports": _rows(papers / key / "reported.csv"),
         "chosen": _chosen(papers / key / "chosen.csv"),
+        "registered": read_registered(papers / key),
     }
     content = {**read_yaml(path), **other_files}
     with naming(f"papers/{key}/paper.yaml"):
@@ -225,6 +259,11 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
 def _without_shorthand(paper: Paper) -> Paper:
     """Return a paper with the shorthand of its file written out."""
     experiments = write_out(paper.experiments)
+    check_known(paper.confirm, experiments, "confirm.{}: no such experiment")
+    experiments |= {
+        CONFIRM + name: twin(experiments[name], changes, name)
+        for name, changes in paper.confirm.items()
+    }
     names = list(experiments)
     changes: dict[str, Any] = {"experiments": experiments}
     for kind, specs in (("artefacts", paper.artefacts), ("claims", paper.claims)):
@@ -249,6 +288,7 @@ def _unknown_names(paper: Paper) -> list[str]:
     """Return a line for each name in an artefact or a claim that the paper does not define."""
     valid_names: dict[str, Collection[str]] = {
         "experiments": paper.experiments,
+        "variants": paper.experiments,
         "cases": {
             case
             for settings in paper.experiments.values()

@@ -137,7 +137,8 @@ def _folders(config: Config, papers: Path) -> dict[str, Path]:
     return {folder.name: folder for folder in folders}
 
 
-SMALLER_SCALES = ("quick", "reduced")  # keys of an experiment that change its settings
+# Keys of an experiment that change its settings, or leave it out at a scale if they are null.
+SCALE_KEYS = ("quick", "reduced", "paper")
 
 
 class Experiment(Strict):
@@ -168,6 +169,9 @@ class Experiment(Strict):
         False,
         "each seed is its own problem_seed: it draws its own clients, delays and availability, the "
         "same for all samplers",
+    )
+    looks: tuple[Positive, ...] = Field(
+        (), description="numbers of seeds after which a claim is judged; empty: not declared"
     )
     settings: dict[str, Any] = Field(description="settings of all runs")
 
@@ -257,7 +261,7 @@ def _pairs(
 def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
     """Apply scale and overrides to an experiment; settings of single runs are not checked."""
     written, (changes, prefix) = paper.experiments[name], _overrides(paper, name, config)
-    paper_size = {key: value for key, value in written.items() if key not in SMALLER_SCALES}
+    paper_size = {key: value for key, value in written.items() if key not in SCALE_KEYS}
     at_scale = merge(paper_size, written.get(paper.scales.get(name, config.scale)) or {})
     merged = _grouped(merge(at_scale, changes))
     samplers = merged.get("samplers")

@@ -46,6 +46,7 @@ NEUTRAL = tuple(
         "data.sources.",
         "experiments.config",
         "experiments.papers",
+        "experiments.registration",
         "experiments.resolving",
         "experiments.specs",
         "learning.model",

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from . import data_files as data_files
     from . import doctor as doctor
     from . import drawing as drawing
+    from . import judging as judging
     from . import listing as listing
     from . import project as project
     from . import publishing as publishing
+    from . import registering as registering
     from . import reporting as reporting
     from . import running as running
     from . import status as status

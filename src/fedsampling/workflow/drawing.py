@@ -2,46 +2,35 @@
 
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from math import inf, log, nan, sqrt
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
-from scipy.special import stdtrit
-from scipy.stats import nct
-
-from fedsampling.base.errors import WARNING, DamagedError, InputError, check_known, gathering
+from fedsampling.base.errors import DamagedError, InputError, check_known, gathering
 from fedsampling.base.files import read_record, sha256, write_record
-from fedsampling.base.text import show
-from fedsampling.evidence import summaries, verdicts
+from fedsampling.evidence import summaries
 from fedsampling.evidence.provenance import (
-    RunEvidence,
     Summaries,
-    assess_runs,
     changed,
-    has_unverified_data,
 )
 from fedsampling.evidence.summaries import Summary, load_summaries
-from fedsampling.evidence.verdicts import UNDECIDED, Claim, Declaration, Interval
 from fedsampling.experiments.papers import (
     Paper,
     draw_function,
-    judge_function,
     load_paper,
 )
 from fedsampling.experiments.resolving import changed as changed_settings
 from fedsampling.experiments.resolving import load_kinds, scale_of
 from fedsampling.experiments.specs import Job
-from fedsampling.report import content
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.curves import undrawn
 from fedsampling.runs import store
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import run_stores
+from fedsampling.workflow import judging
 from fedsampling.workflow.project import Project
 
 
@@ -163,7 +152,7 @@ def _render(
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):
             raise
-        warn_unfit(spec, artefact, "not drawn, because its layout does not fit", error)
+        judging.warn_unfit(spec, artefact, "not drawn, because its layout does not fit", error)
         return save(undrawn(used, described.kind == "figure", changed(used)))
 
 
@@ -226,175 +215,7 @@ def _finished(job: Job, target: Path, shared: list[Path]) -> list[store.Result]:
 
 def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "claims") -> Path:
     """Write the verdicts on a paper's claims, from its remaining experiments, to a folder."""
-    complete = load_paper(spec.key, spec.folder.parent)
-    unfinished = project.left_to_run(complete) if spec.claims else {}
-    context = spec, complete, project, loaded, unfinished
-    claims = [asdict(_judged(name, *context)) for name in spec.claims]
+    claims = [asdict(claim) for claim in judging.judge(spec, project, loaded)]
     out = project.folder / to / f"{spec.key}.json"
     write_record(out, {"paper": spec.key, "claims": claims})
     return out
-
-
-def _judged(
-    name: str,
-    spec: Paper,
-    complete: Paper,
-    project: Project,
-    loaded: Summaries,
-    unfinished: Mapping[str, Sequence[Job]],
-) -> Claim:
-    """Judge a claim of a paper.
-
-    `spec`, `complete`: without and with the experiments that are left out. `loaded`: summaries of
-    the remaining experiments. `unfinished`: unfinished jobs of the paper's size, by experiment.
-    """
-    claim = spec.claims[name]
-    artefact = {**spec.omitted, **spec.artefacts}[claim.artefact]
-    experiments = claim.experiments or artefact.experiments
-    if claim.kind == "text against tables":
-        experiments = []
-    complete_artefact = complete.artefacts[claim.artefact]
-    at_full_size = experiments and (claim.experiments or complete_artefact.experiments)
-    cases = claim.cases or artefact.cases
-    evidence, seconds = RunEvidence(), nan
-    if absent := [key for key in experiments if key not in loaded]:
-        finding = verdicts.not_run({key: spec.left_out[key] for key in absent})
-    else:
-        used = {key: loaded[key].only(cases) for key in experiments}
-        specs = {key: complete.experiments[key] for key in at_full_size}
-        seconds = sum(summary.provenance.get("seconds", nan) for summary in used.values())
-        evidence = assess_runs(used, specs, cases, project.facts)
-        try:
-            # Rules get all summaries: some also report numbers that do not affect the verdict.
-            finding = judge_function(spec, name)({**loaded, **used}, claim, spec)
-            finding = verdicts.graded(finding, evidence, claim.transfer)
-        except Exception as error:  # a paper's function may rely on the paper's settings
-            if not project.config.changes(spec.key):
-                raise
-            warn_unfit(spec, name, "not judged, because its rule does not fit", error)
-            evidence, finding = RunEvidence(), verdicts.unfit(changed(used) or changed(loaded))
-    shown = [row.seeds for row in finding.drawn if row.seeds] or [evidence.seeds]
-    needs_runs = finding.grade not in ("paper's size", "transfer")
-    open_jobs: list[Job] = []
-    for key in at_full_size:  # all of an experiment if the claim names none of its cases
-        jobs = unfinished.get(key, ())
-        open_jobs += [job for job in jobs if job.case in cases] or jobs
-    declared = claim.declared
-    return Claim(
-        id=name,
-        statement=claim.statement,
-        artefact=claim.artefact,
-        reported=claim.reported,
-        ours=finding.ours,
-        margin=f"{claim.margin:g} {claim.unit}",
-        verdict=finding.verdict,
-        reason=finding.reason,
-        rule=claim.rule,
-        kind=claim.kind,
-        grade=finding.grade,
-        declared=Declaration(**declared.model_dump(mode="json")) if declared else None,
-        scale=evidence.scale,
-        seeds=min(shown),
-        most_seeds=max(shown),
-        covers=evidence.covers,
-        settles=_settles(spec.key, open_jobs, evidence) if needs_runs else "",
-        power=seeds_sentence(finding.drawn, seconds) if finding.verdict in UNDECIDED else "",
-        drawn=finding.drawn,
-        readings=finding.readings,
-        caveat=" ".join(filter(None, (finding.caveat, claim.caveat))),
-        parts=finding.parts,
-        topic=claim.topic,
-    )
-
-
-def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:
-    """Describe the runs at the paper's size, and the data, that a verdict still requires."""
-    parts = []
-    if jobs:
-        runs = sum(len(job.runs) for job in jobs)
-        command = f"snakemake --cores all {paper} --config scale=paper"
-        parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size: {command}")
-    if has_unverified_data(evidence.obstacles):
-        parts.append("data with a publisher's checksum; this copy has none")
-    return "; ".join(parts) or content.FROM_PUBLISHED_RUNS
-
-
-def warn_unfit(spec: Paper, name: str, outcome: str, error: Exception) -> None:
-    """Warn on stderr that a paper's function fails with the changed settings."""
-    line = f"{outcome} the changed settings ({in_one_line(error)})"
-    print(f"{WARNING}{spec.key}/{name}: {line}", file=sys.stderr)
-
-
-def in_one_line(error: Exception) -> str:
-    """Format the type and the first line of an error, shortened."""
-    first = str(error).partition("\n")[0]
-    return f"{type(error).__name__}: {shorten(first, 100, placeholder=' …')}"
-
-
-POWER = 0.8
-MAX_SEEDS = 1000  # more seeds are not practical
-FEW_SEEDS = 5  # fewer seeds give only a rough estimate of the standard deviation
-WITHOUT_INTERVAL = "Without intervals there is no forecast of the seeds that would decide it."
-
-
-def open_intervals(drawn: Iterable[Interval]) -> list[Interval]:
-    """Return the intervals that contain a bound of their claim's rule."""
-    return [
-        row
-        for row in drawn
-        if any(row.low <= bound <= row.high for bound in (row.least, row.most) if bound is not None)
-    ]
-
-
-def seeds_needed(interval: Interval, effect: float | None = None) -> float:
-    """Compute the number of seeds for a t-interval to exclude the nearest bound with 80 % power.
-
-    `effect`: assumed true value, by default the observed one.  Ratios are compared by logarithms.
-    The number is infinite beyond :data:`MAX_SEEDS`, or if the interval's is unknown.
-    """
-    scale = log if interval.unit.startswith("times") and interval.low > 0 else float
-    value = scale(interval.value if effect is None else effect)
-    bounds = [scale(bound) for bound in (interval.least, interval.most) if bound]
-    bounds += [0.0 for bound in (interval.least, interval.most) if bound == 0 and scale is float]
-    if interval.seeds < 2 or not bounds:
-        return inf
-    # Holm-corrected intervals keep their level; fewer seeds may do, as Holm's steps relax it.
-    quantile = stdtrit(interval.seeds - 1, (1 + interval.level) / 2)
-    deviation = (scale(interval.high) - scale(interval.low)) / 2 * sqrt(interval.seeds) / quantile
-    distance = min(abs(value - bound) for bound in bounds)
-    if deviation == 0:
-        return 2
-    for seeds in range(2, MAX_SEEDS + 1):
-        critical = stdtrit(seeds - 1, (1 + interval.level) / 2)
-        if nct.sf(critical, seeds - 1, distance / deviation * sqrt(seeds)) >= POWER:
-            return seeds
-    return inf
-
-
-def seeds_sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
-    """Write the number of seeds that would decide a claim, and their cost; empty if decided."""
-    drawn = list(drawn)
-    if not drawn:
-        return WITHOUT_INTERVAL
-    undecided = open_intervals(drawn)
-    if not undecided:
-        return ""
-    seeds = min(interval.seeds for interval in undecided)
-    seconds_per_seed = seconds / seeds if seeds else nan
-    counts = {"if the effect is as observed": max(map(seeds_needed, undecided))}
-    effects = [(row, row.paper if row.effect is None else row.effect) for row in undecided]
-    if known := [seeds_needed(row, effect) for row, effect in effects if effect is not None]:
-        counts["if it is the paper's"] = max(known)
-    parts = []
-    for effect, count in counts.items():
-        number = f"{count:.0f}" if count < inf else f"more than {MAX_SEEDS:,}"
-        parts.append(f"{number} {effect}{_cost((count - seeds) * seconds_per_seed)}")
-    rough = ", so this is a rough estimate" if seeds < FEW_SEEDS else ""
-    return f"Seeds needed for 80 % power: {', '.join(parts)}; it has {seeds}{rough}."
-
-
-def _cost(seconds: float) -> str:
-    """Write the processor time of additional seeds; empty if unknown or zero."""
-    if not 0 < seconds < inf:
-        return ""
-    return f" ({show(max(seconds / 3600, 0.1), 2)} core-hours more)"

@@ -19,6 +19,7 @@ from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.registration import with_seeds
 from fedsampling.experiments.resolving import Experiment, load_papers, resolve_experiments, without
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
 from fedsampling.runs.places import (
@@ -368,7 +369,10 @@ def at_best(paper: Paper, config: Config, results: Path) -> tuple[Paper, dict[st
     for name, experiment in paper.experiments.items():
         if name in scales:
             continue
-        if part := _finished_part(experiment, jobs_at[name], finished):
+        part = _finished_look(experiment, jobs_at[name], finished) or _finished_part(
+            experiment, jobs_at[name], finished
+        )
+        if part:
             scales[name], parts[name] = part
         else:
             smallest = [*jobs_at[name]][-1]
@@ -378,6 +382,19 @@ def at_best(paper: Paper, config: Config, results: Path) -> tuple[Paper, dict[st
     remaining = remaining.model_copy(update={"experiments": experiments, "scales": scales})
     listed |= _listed(without(remaining, dict.fromkeys(experiments.keys() - parts, "")), config)
     return remaining, {name: listed[name] for name in experiments}
+
+
+def _finished_look(
+    experiment: dict[str, Any], jobs_at: Mapping[str, list[Job]], finished: Set[str]
+) -> tuple[str, dict[str, Any]] | None:
+    """Return an experiment with the seeds of its largest finished look, and its scale; or None."""
+    for scale, its_jobs in jobs_at.items():
+        for n in sorted(experiment.get("looks", ()), reverse=True):
+            seeds = {*experiment["seeds"][:n]}
+            runs = [run for job in its_jobs for run in job.runs if run.seed in seeds]
+            if all(run.hash in finished for run in runs):
+                return scale, with_seeds(experiment, n)
+    return None
 
 
 def _finished_part(

@@ -282,7 +282,9 @@ def _claims(plan: Plan, paper: Paper, by_result: dict[str, str]) -> str:
     summaries = [by_result[f"summaries/{paper.key}/{name}"] for name in paper.experiments]
     modules = defining_modules(paper.folder, "claims", *paper.claims)
     code = fingerprint(*modules, "fedsampling.evidence.verdicts", papers=paper.folder.parent)
-    return digest([claims, paper.left_out, _tables(paper), summaries, _facts(plan), code])
+    registered = {key: rule.model_dump(mode="json") for key, rule in paper.registered.items()}
+    rules = [claims, registered, paper.left_out]
+    return digest([*rules, _tables(paper), summaries, _facts(plan), code])
 
 
 def _card(plan: Plan, dataset: str) -> str:

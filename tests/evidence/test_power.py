@@ -8,9 +8,10 @@ import pytest
 from scipy import stats
 from tests.shared import PAPERS
 
+from fedsampling.evidence.power import open_intervals, seeds_needed, seeds_sentence
 from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
 from fedsampling.evidence.verdicts import Interval
-from fedsampling.workflow.drawing import _settles, open_intervals, seeds_needed, seeds_sentence
+from fedsampling.workflow.judging import _settles
 from fedsampling.workflow.plan import plan
 
 

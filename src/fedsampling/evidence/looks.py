@@ -1,0 +1,80 @@
+"""Looks: seeds are added in declared steps, and intervals allow for all of them.
+
+A comparison that is tested again after each batch of new seeds, each time at 5 %, finds a
+difference that does not exist in more than 5 % of cases. Here all looks of a plan use one stricter
+level, chosen so that the probability that *any* of them errs is the nominal one (Pocock 1977). The
+level comes from a simulation of t-tests on normal data, for each nominal level anew: the ratio of
+the two levels is not constant.
+
+References
+----------
+Pocock: Group sequential methods in the design and analysis of clinical trials. Biometrika 1977.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import stdtr
+
+from fedsampling.base.arrays import Array
+
+PATHS, PATHS_AT_ONCE = 1_000_000, 50_000
+
+
+@dataclass(frozen=True)
+class Looks:
+    """A declared plan of looks.
+
+    Parameters
+    ----------
+    seeds : tuple of int
+        Numbers of seeds after which a comparison is judged, in increasing order; one number is a
+        plan without interim looks.
+    """
+
+    seeds: tuple[int, ...]
+
+    def level(self, level: float) -> float:
+        """Return the level of each look's interval, for intervals that all cover with `level`."""
+        if len(self.seeds) == 1:
+            return level
+        return 1 - float(np.quantile(smallest_p_values(self.seeds), 1 - level))
+
+    def finished(self, n: int) -> int:
+        """Return how many looks `n` seeds are enough for."""
+        return sum(seeds <= n for seeds in self.seeds)
+
+
+@lru_cache
+def smallest_p_values(looks: Sequence[int], paths: int = PATHS, seed: int = 0) -> Array:
+    """Simulate the smallest two-sided p-value over all looks if there is no difference.
+
+    Parameters
+    ----------
+    looks : sequence of int
+        Numbers of seeds, in increasing order.
+    paths : int
+        Simulated experiments.
+    seed : int
+        Seed of the simulation; fixed, so that an interval depends only on the runs.
+
+    Returns
+    -------
+    float array, shape (paths,)
+    """
+    rng = np.random.default_rng(seed)
+    parts = []
+    for first in range(0, paths, PATHS_AT_ONCE):
+        values = rng.standard_normal((min(PATHS_AT_ONCE, paths - first), looks[-1]))
+        parts.append(np.min([_p_values(values[:, :n]) for n in looks], axis=0))
+    return np.concatenate(parts)
+
+
+def _p_values(values: Array) -> Array:
+    """Two-sided p-values of t-tests of mean zero, one for each row."""
+    n = values.shape[1]
+    t = values.mean(axis=1) / (values.std(axis=1, ddof=1) / np.sqrt(n))
+    p_values: Array = 2 * stdtr(n - 1, -np.abs(t))
+    return p_values

@@ -1,0 +1,91 @@
+"""What would decide an open claim: numbers of seeds by the power of t-tests, and their price."""
+
+from collections.abc import Iterable
+from math import inf, log, nan, sqrt
+
+from scipy.special import stdtrit
+from scipy.stats import nct
+
+from fedsampling.base.text import show
+from fedsampling.evidence.verdicts import Interval, Price
+
+POWER = 0.8
+MAX_SEEDS = 1000  # more seeds are not practical
+FEW_SEEDS = 5  # fewer seeds give only a rough estimate of the standard deviation
+WITHOUT_INTERVAL = "Without intervals there is no forecast of the seeds that would decide it."
+
+
+def open_intervals(drawn: Iterable[Interval]) -> list[Interval]:
+    """Return the intervals that contain a bound of their claim's rule."""
+    return [
+        row
+        for row in drawn
+        if any(row.low <= bound <= row.high for bound in (row.least, row.most) if bound is not None)
+    ]
+
+
+def seeds_needed(interval: Interval, effect: float | None = None) -> float:
+    """Compute the number of seeds for a t-interval to exclude the nearest bound with 80 % power.
+
+    `effect`: assumed true value, by default the observed one.  Ratios are compared by logarithms.
+    The number is infinite beyond :data:`MAX_SEEDS`, or if the interval's is unknown.
+    """
+    scale = log if interval.unit.startswith("times") and interval.low > 0 else float
+    value = scale(interval.value if effect is None else effect)
+    bounds = [scale(bound) for bound in (interval.least, interval.most) if bound]
+    bounds += [0.0 for bound in (interval.least, interval.most) if bound == 0 and scale is float]
+    if interval.seeds < 2 or not bounds:
+        return inf
+    # Holm-corrected intervals keep their level; fewer seeds may do, as Holm's steps relax it.
+    quantile = stdtrit(interval.seeds - 1, (1 + interval.level) / 2)
+    deviation = (scale(interval.high) - scale(interval.low)) / 2 * sqrt(interval.seeds) / quantile
+    distance = min(abs(value - bound) for bound in bounds)
+    if deviation == 0:
+        return 2
+    for seeds in range(2, MAX_SEEDS + 1):
+        critical = stdtrit(seeds - 1, (1 + interval.level) / 2)
+        if nct.sf(critical, seeds - 1, distance / deviation * sqrt(seeds)) >= POWER:
+            return seeds
+    return inf
+
+
+def seeds_sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
+    """Write the number of seeds that would decide a claim, and their cost; empty if decided."""
+    drawn = list(drawn)
+    if not drawn:
+        return WITHOUT_INTERVAL
+    undecided = open_intervals(drawn)
+    if not undecided:
+        return ""
+    seeds = min(interval.seeds for interval in undecided)
+    seconds_per_seed = seconds / seeds if seeds else nan
+    counts = {"if the effect is as observed": max(map(seeds_needed, undecided))}
+    effects = [(row, row.paper if row.effect is None else row.effect) for row in undecided]
+    if known := [seeds_needed(row, effect) for row, effect in effects if effect is not None]:
+        counts["if it is the paper's"] = max(known)
+    parts = []
+    for effect, count in counts.items():
+        number = f"{count:.0f}" if count < inf else f"more than {MAX_SEEDS:,}"
+        parts.append(f"{number} {effect}{_cost((count - seeds) * seconds_per_seed)}")
+    rough = ", so this is a rough estimate" if seeds < FEW_SEEDS else ""
+    return f"Seeds needed for 80 % power: {', '.join(parts)}; it has {seeds}{rough}."
+
+
+def price(drawn: Iterable[Interval], seconds: float = nan) -> Price:
+    """Return the price of deciding the open intervals; `seconds` is the time of all runs so far."""
+    undecided = open_intervals(drawn)
+    if not undecided:
+        return Price()
+    finished = min(interval.seeds for interval in undecided)
+    seeds = max(map(seeds_needed, undecided))
+    if seeds == inf or not finished:
+        return Price()
+    missing = max(seeds - finished, 0) * seconds / finished / 3600
+    return Price(int(seeds), round(missing, 2) if missing >= 0 else None)
+
+
+def _cost(seconds: float) -> str:
+    """Write the processor time of additional seeds; empty if unknown or zero."""
+    if not 0 < seconds < inf:
+        return ""
+    return f" ({show(max(seconds / 3600, 0.1), 2)} core-hours more)"
