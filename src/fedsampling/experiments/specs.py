@@ -48,7 +48,7 @@ NEUTRAL = tuple(
         "experiments.papers",
         "experiments.resolving",
         "experiments.specs",
-        "learning.model",
+        "learning.models.settings",
         "learning.training.checkpoint",
         "runs.",
         "workflow.",
