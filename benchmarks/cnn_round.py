@@ -20,8 +20,8 @@ from torch.utils.data import TensorDataset
 
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.model import CifarCnn, ConvNet, SimpleCnn
-from fedsampling.learning.models.network import operations, step_bytes
+from fedsampling.learning.models.operations import operations, step_bytes
+from fedsampling.learning.models.settings import CifarCnn, ConvNet, SimpleCnn
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import train

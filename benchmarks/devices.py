@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.model import Model
-from fedsampling.learning.models.network import operations, precise
+from fedsampling.learning.models.devices import precise
+from fedsampling.learning.models.operations import operations
+from fedsampling.learning.models.settings import Model
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.step import Inputs
+from fedsampling.learning.training.samples import Inputs
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.scheme import Slots
 

@@ -30,7 +30,7 @@ import numpy as np
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.model import Mlp
+from fedsampling.learning.models.settings import Mlp
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round

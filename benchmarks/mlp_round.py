@@ -27,9 +27,9 @@ from torch.utils.data import TensorDataset
 from fedsampling.base.streams import Draws
 from fedsampling.data.datasets.mnist import Mnist
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.model import Mlp
-from fedsampling.learning.models.network import operations
+from fedsampling.learning.models.operations import operations
 from fedsampling.learning.models.products import multiply, subtract_product
+from fedsampling.learning.models.settings import Mlp
 from fedsampling.learning.training.evaluation import client_losses
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork

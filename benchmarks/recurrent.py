@@ -18,9 +18,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from fedsampling.learning.model import Gru, Lstm
 from fedsampling.learning.models import products
-from fedsampling.learning.models.network import Network, keep_memory, operations
+from fedsampling.learning.models.devices import keep_memory
+from fedsampling.learning.models.network import Network
+from fedsampling.learning.models.operations import operations
+from fedsampling.learning.models.settings import Gru, Lstm
 
 THREADS = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 CLOCK = process_time if THREADS == 1 else perf_counter

@@ -11,8 +11,8 @@ import numpy as np
 import timing
 
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.model import Mlp
-from fedsampling.learning.models.network import step_bytes
+from fedsampling.learning.models.operations import step_bytes
+from fedsampling.learning.models.settings import Mlp
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import train

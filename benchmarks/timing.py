@@ -21,7 +21,7 @@ from time import perf_counter
 
 import torch
 
-from fedsampling.learning.models.network import keep_memory
+from fedsampling.learning.models.devices import keep_memory
 from fedsampling.learning.models.products import libraries
 
 Contestant = Callable[[], float]  # runs once; returns seconds

@@ -31,7 +31,7 @@ from fedsampling.experiments.simulations.simulation import (
     Where,
     tidy,
 )
-from fedsampling.learning.model import Model
+from fedsampling.learning.models.settings import Model
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.samplers.basic import MD

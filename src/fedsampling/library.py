@@ -54,8 +54,8 @@ from fedsampling.samplers.scheme import Scheme
 
 if TYPE_CHECKING:
     from fedsampling.learning.models.own import Loss, OwnModel
-    from fedsampling.learning.training.evaluation import Metric
     from fedsampling.learning.training.loop import Watch
+    from fedsampling.learning.training.own_metrics import Metric
 
 DATA_SOURCES = ("official", "embedded")
 CACHE = Path("results/data")  # as the pipeline's

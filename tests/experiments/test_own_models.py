@@ -10,7 +10,7 @@ import fedsampling as fs
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import check
 from fedsampling.experiments.config import parse
-from fedsampling.learning.model import Model
+from fedsampling.learning.models.settings import Model
 from fedsampling.workflow.checking import check_all
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all

@@ -2,7 +2,7 @@
 
 from tests.shared import ROOT
 
-from fedsampling.learning.training.history import INFORMATION_COSTS
+from fedsampling.learning.training.costs import INFORMATION_COSTS
 from fedsampling.report.names import display_name, is_shipped, page
 from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 

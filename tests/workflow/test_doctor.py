@@ -11,8 +11,8 @@ from fedsampling.evidence import provenance
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import RunSpec
-from fedsampling.learning.model import Model
 from fedsampling.learning.models import products
+from fedsampling.learning.models.settings import Model
 from fedsampling.runs import store
 from fedsampling.runs.execute import execute
 from fedsampling.workflow import doctor

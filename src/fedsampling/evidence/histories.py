@@ -17,7 +17,7 @@ import numpy as np
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.evidence.statistics import Estimate, difference, holm, mean
-from fedsampling.learning.training.history import evenness
+from fedsampling.learning.training.participation import evenness
 
 if TYPE_CHECKING:
     import pandas as pd

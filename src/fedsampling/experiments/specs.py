@@ -49,7 +49,7 @@ NEUTRAL = tuple(
         "experiments.registration",
         "experiments.resolving",
         "experiments.specs",
-        "learning.model",
+        "learning.models.settings",
         "learning.training.checkpoint",
         "runs.",
         "workflow.",

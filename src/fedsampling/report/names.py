@@ -14,7 +14,7 @@ from fedsampling.base.families import description
 from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.experiments.papers import Paper
-from fedsampling.learning.training.history import INFORMATION_COSTS
+from fedsampling.learning.training.costs import INFORMATION_COSTS
 from fedsampling.samplers.scheme import Scheme
 
 

@@ -23,7 +23,7 @@ from fedsampling.evidence.provenance import (
 )
 from fedsampling.evidence.verdicts import GRADES, LABELS, Grade
 from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
-from fedsampling.learning.training.history import INFORMATION_COSTS
+from fedsampling.learning.training.costs import INFORMATION_COSTS
 from fedsampling.report import citation, content, formats, overview
 from fedsampling.report.citation import Software
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, View, period, provenances

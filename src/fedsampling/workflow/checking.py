@@ -27,7 +27,7 @@ from fedsampling.experiments.papers import defining_modules
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job
-from fedsampling.learning.model import Model
+from fedsampling.learning.models.settings import Model
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.report.citation import paper_bibtex
 from fedsampling.runs.execute import device
@@ -340,7 +340,7 @@ def work_of(settings: Network, data: str, where: Where, max_bytes: float = inf) 
 @lru_cache
 def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
     """Return parameters, bytes of a step, and operations of a batch's outputs and of a step."""
-    from fedsampling.learning.models.network import operations, step_bytes
+    from fedsampling.learning.models.operations import operations, step_bytes
 
     network = batch.model.build(batch.sample, batch.classes)
     with memory.in_a_line():
@@ -352,7 +352,7 @@ def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
 @lru_cache
 def operations_per_second(batch: Batch, slots: int, device: str) -> float:
     """Measure the operations per CPU second of local steps, with up to `slots` stacked slots."""
-    from fedsampling.learning.models.network import precise
+    from fedsampling.learning.models.devices import precise
     from fedsampling.learning.training.step import sgd_step
 
     network, step = batch.model.build(batch.sample, batch.classes), batch_cost(batch)[-1]

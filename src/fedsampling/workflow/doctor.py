@@ -37,12 +37,15 @@ from fedsampling.experiments.simulations.network import Network as Trained
 from fedsampling.experiments.simulations.network import load_problem
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import Job, RunSpec
-from fedsampling.learning.model import Model, ModelFile
 from fedsampling.learning.models import products
-from fedsampling.learning.models.network import Network, precise
+from fedsampling.learning.models.devices import precise
+from fedsampling.learning.models.dropout import Keeper
+from fedsampling.learning.models.network import Network
+from fedsampling.learning.models.settings import Model, ModelFile
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork, dropout_keys
-from fedsampling.learning.training.step import Inputs, Keeper, sgd_step
+from fedsampling.learning.training.samples import Inputs
+from fedsampling.learning.training.step import sgd_step
 from fedsampling.runs import store
 from fedsampling.runs.execute import choose_products, device, environment, locate_shared
 from fedsampling.runs.places import run_stores

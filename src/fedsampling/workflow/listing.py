@@ -22,7 +22,7 @@ from fedsampling.data.partitions.partition import Partition
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import load_papers
-from fedsampling.learning.model import Model
+from fedsampling.learning.models.settings import Model
 from fedsampling.learning.training.history import METRICS
 from fedsampling.samplers.scheme import Scheme
 from fedsampling.workflow.project import Project

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedsampling.learning import model
+from fedsampling.learning.models import settings
 
 
 class Times(nn.Module):
@@ -58,7 +58,7 @@ def test_cifar_cnn_agrees_with_torch_and_drops_after_each_convolution(agree, thi
         )
         for slot in range(2)
     ]
-    network = model.CifarCnn(third_relu=third_relu).build((32, 32, 3), 10)
+    network = settings.CifarCnn(third_relu=third_relu).build((32, 32, 3), 10)
     rates = []
 
     def keep(h, rate):
@@ -108,7 +108,7 @@ def test_plain_networks_agree_with_torch(agree, name):
     torch.manual_seed(0)
     shape, layers = PLAIN[name]
     is_regression = name == "linear"
-    network = model.Model.member(name)().build(shape, None if is_regression else 10)
+    network = settings.Model.member(name)().build(shape, None if is_regression else 10)
     assert (network.loss == "squared") == is_regression
     is_convex = name in ("linear", "softmax")  # which start from zero
     assert network.initial(np.random.default_rng(0)).any() != is_convex
@@ -141,7 +141,7 @@ def torchvision_resnet18():
 def test_resnet18_agrees_with_torchvision_but_for_the_stem(agree, torchvision_resnet18, norm):
     torch.manual_seed(0)
     modules = [torchvision_resnet18(norm) for _ in range(2)]
-    network = model.ResNet18(norm=norm).build((8, 8, 3), 10)
+    network = settings.ResNet18(norm=norm).build((8, 8, 3), 10)
     assert list(network.shapes) == [name for name, _ in modules[0].named_parameters()]
     x = torch.rand(2, 3, 8, 8, 3, dtype=torch.float64)
     agree(network, modules, x.movedim(-1, 2), x, tolerance=1e-8)
@@ -149,7 +149,7 @@ def test_resnet18_agrees_with_torchvision_but_for_the_stem(agree, torchvision_re
 
 def test_initialisation_agrees_with_torchvision(torchvision_resnet18):
     torch.manual_seed(0)
-    network = model.ResNet18().build((32, 32, 3), 10)
+    network = settings.ResNet18().build((32, 32, 3), 10)
     drawn = network.draw(np.random.default_rng(0))
     for name, parameter in torchvision_resnet18("batch").named_parameters():
         if name == "conv1.weight":

@@ -9,8 +9,10 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from fedsampling.base.errors import InputError
-from fedsampling.learning.model import CifarCnn, Gru, Lstm, Model
-from fedsampling.learning.models.network import aligned, precise, step_bytes
+from fedsampling.learning.models.devices import precise
+from fedsampling.learning.models.network import aligned
+from fedsampling.learning.models.operations import step_bytes
+from fedsampling.learning.models.settings import CifarCnn, Gru, Lstm, Model
 
 MNIST, CIFAR = (28, 28), (32, 32, 3)
 PUBLISHED = {  # sample, classes, number of parameters

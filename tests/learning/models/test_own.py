@@ -12,11 +12,11 @@ from torch import nn
 
 import fedsampling as fs
 from fedsampling.base.streams import Draws
+from fedsampling.learning.models.dropout import Keeper
 from fedsampling.learning.models.own import own_network
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.loop import train
-from fedsampling.learning.training.step import Keeper
 from fedsampling.samplers.clustered import ClusteredSimilarity
 from fedsampling.samplers.scheme import Setup, Slots
 

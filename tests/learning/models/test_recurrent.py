@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from fedsampling.learning.model import Gru, LeafLstm, Lstm
-from fedsampling.learning.models.recurrent import lstm_layer
+from fedsampling.learning.models.recurrent_layers import lstm_layer
+from fedsampling.learning.models.settings import Gru, LeafLstm, Lstm
 
 SLOTS, BATCH, SYMBOLS = 3, 5, 30
 

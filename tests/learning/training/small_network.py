@@ -5,7 +5,7 @@ import torch
 
 import fedsampling as fs
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.model import Mlp
+from fedsampling.learning.models.settings import Mlp
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 

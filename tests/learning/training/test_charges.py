@@ -7,7 +7,8 @@ import pytest
 
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
-from fedsampling.learning.training import history
+from fedsampling.learning.training import costs
+from fedsampling.learning.training.participation import evenness, participation
 from fedsampling.samplers.scheme import Slots
 
 SLOTS = Slots.stack([np.array([2, 0, 2]), np.array([1])])
@@ -24,7 +25,7 @@ def scheme(*needs, **methods):
 
 
 def test_clients_reports_and_labels_are_counted_run_by_run():
-    result = history.participation(SLOTS, OMEGA, np.array([7, 7, 7, 8]), 2)
+    result = participation(SLOTS, OMEGA, np.array([7, 7, 7, 8]), 2)
     assert {name: value.tolist() for name, value in result.items()} == {
         "clients": [2, 1],
         "reports": [2, 1],
@@ -33,7 +34,7 @@ def test_clients_reports_and_labels_are_counted_run_by_run():
 
 
 def test_evenness_is_one_for_equal_counts():
-    result = history.evenness(np.array([[3.0, 3, 3, 3], [4, 0, 0, 0], [2, 1, 1, 0], [0, 0, 0, 0]]))
+    result = evenness(np.array([[3.0, 3, 3, 3], [4, 0, 0, 0], [2, 1, 1, 0], [0, 0, 0, 0]]))
     assert result["met"].tolist() == [1, 0.25, 0.75, 0]
     assert result["jain"].tolist() == pytest.approx([1, 1 / 4, 16 / (4 * 6), 0])
     # log 4 is the unit: halves and quarters have 1.5 bits of 2.
@@ -42,14 +43,14 @@ def test_evenness_is_one_for_equal_counts():
 
 def test_bits_are_32_for_each_number_and_those_of_the_samplers_exchanges():
     sampler = scheme("update_norms", exchange_bits=lambda: np.array([3.0, 4.0]))
-    result = history.bits(sampler, SLOTS, OMEGA, 10, 2)
+    result = costs.bits(sampler, SLOTS, OMEGA, 10, 2)
     assert {name: value.tolist() for name, value in result.items()} == {
         "model_bits": [640, 320],
         "norm_bits": [96, 32],
         "down_bits": [640, 320],
         "exchange_bits": [3, 4],
     }
-    result = history.bits(scheme(), SLOTS, OMEGA, 10, 2)
+    result = costs.bits(scheme(), SLOTS, OMEGA, 10, 2)
     assert not result["norm_bits"].any()
     assert "exchange_bits" not in result
 
@@ -68,11 +69,11 @@ def test_bits_are_32_for_each_number_and_those_of_the_samplers_exchanges():
 )
 def test_a_round_takes_as_long_as_its_slowest_client(sampler, round, available, asking):
     rng = Draws(np.array([1, 2]), round)
-    result = history.seconds(sampler, SLOTS, Delays(TAU), available, rng)
+    result = costs.seconds(sampler, SLOTS, Delays(TAU), available, rng)
     assert result["seconds"].tolist() == [5, 1]
     assert result["asking_seconds"].tolist() == asking
     nobody = Slots.stack([np.empty(0, np.int64), np.array([1])])
-    result = history.seconds(sampler, nobody, Delays(TAU), available, rng)
+    result = costs.seconds(sampler, nobody, Delays(TAU), available, rng)
     assert result["seconds"].tolist() == [0, 1]
 
 
@@ -88,5 +89,5 @@ def test_a_round_takes_as_long_as_its_slowest_client(sampler, round, available, 
 )
 def test_a_request_costs_the_passes_over_data_that_it_needs(needs, d, shares):
     n_samples, trained = np.array([30, 300]), np.array([100, 100])
-    result = history.request_shares(frozenset(needs), n_samples, trained, d, 20)
+    result = costs.request_shares(frozenset(needs), n_samples, trained, d, 20)
     np.testing.assert_allclose(result, shares)

@@ -14,9 +14,10 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.stopping import Stopped
 from fedsampling.learning.training.checkpoint import Checkpoint, Progress
 from fedsampling.learning.training.evaluation import evaluate
-from fedsampling.learning.training.history import History, Participation
+from fedsampling.learning.training.history import History
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
+from fedsampling.learning.training.participation import Participation
 from fedsampling.runs.store import digest
 from fedsampling.samplers.clustered import ClusteredSimilarity
 from fedsampling.samplers.scheme import Setup

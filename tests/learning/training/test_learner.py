@@ -10,8 +10,8 @@ from small_network import learner, samples
 
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.evaluation import client_losses
-from fedsampling.learning.training.history import Participation
 from fedsampling.learning.training.local_work import LocalWork
+from fedsampling.learning.training.participation import Participation
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.oort import Oort
 from fedsampling.samplers.scheme import Slots

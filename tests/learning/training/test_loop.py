@@ -7,7 +7,9 @@ from small_network import learner
 
 from fedsampling.learning.training.history import History
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.loop import Server, Until, measuring, train
+from fedsampling.learning.training.loop import measuring, train
+from fedsampling.learning.training.server_optimisers import Server
+from fedsampling.learning.training.until import Until
 from fedsampling.runs.store import digest
 from fedsampling.samplers.scheme import Slots
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedsampling.learning.model import Mlp, Softmax
-from fedsampling.learning.models.network import everything
+from fedsampling.learning.models.dropout import Keeper, everything, mix
+from fedsampling.learning.models.settings import Mlp, Softmax
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.step import Keeper, mix, sgd_step
+from fedsampling.learning.training.step import sgd_step
 
 NETWORKS = {
     "mlp": Mlp(hidden=5).build((3, 2), 4),

@@ -8,7 +8,7 @@ from papers.harshvardhan2025latency.claims import reading_finding, row_of
 from papers.harshvardhan2025latency.runtimes import DATA, PROPOSED, SEVEN, printed, runtimes, target
 
 from fedsampling.experiments.resolving import without
-from fedsampling.learning.model import LeafCnn
+from fedsampling.learning.models.settings import LeafCnn
 from papers.harshvardhan2025latency import figures_readings as by_reading
 from papers.harshvardhan2025latency import figures_runtime as tables
 

@@ -30,25 +30,18 @@ from fedsampling.experiments.simulations.simulation import (
     Simulation,
     Where,
 )
-from fedsampling.learning.model import Model, ModelFile
+from fedsampling.learning.models.settings import Model, ModelFile
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.loop import (
-    Callback,
-    Moment,
-    Server,
-    Until,
-    Watch,
-    measuring,
-    train,
-    watching,
-)
+from fedsampling.learning.training.loop import Callback, Moment, Watch, measuring, train, watching
+from fedsampling.learning.training.server_optimisers import Server
+from fedsampling.learning.training.until import Until
 from fedsampling.samplers.interface.in_settings import NetworkScheme
 from fedsampling.samplers.scheme import Scheme, Setup
 
 if TYPE_CHECKING:
     from fedsampling.learning.models.network import Network as StackedNetwork
-    from fedsampling.learning.training.evaluation import Metric
     from fedsampling.learning.training.learner import NetworkLearner
+    from fedsampling.learning.training.own_metrics import Metric
 
 
 STACKED_BYTES = 5e6  # of one run's batches; larger ones gain nothing from stacking across cases
@@ -178,9 +171,10 @@ class Training(Strict):
         :func:`fedsampling.learning.training.loop.train`. `variants`: settings of each run in
         `seeds`, which differ in learning rates; see :meth:`stacks_with`.
         """
-        from fedsampling.learning.models.network import keep_memory, precise
-        from fedsampling.learning.training.evaluation import evaluate, measure, on_own_samples
+        from fedsampling.learning.models.devices import keep_memory, precise
+        from fedsampling.learning.training.evaluation import evaluate, on_own_samples
         from fedsampling.learning.training.observing import observations_for
+        from fedsampling.learning.training.own_metrics import measure
 
         keep_memory()
         learner = build_learner(self, problem, data, where, network)
@@ -299,9 +293,9 @@ def build_learner(
     network: "StackedNetwork | None" = None,
 ) -> "NetworkLearner":
     """Combine network, data, local work, delays and availability."""
-    from fedsampling.learning.models.network import step_bytes
-    from fedsampling.learning.training.history import Participation
+    from fedsampling.learning.models.operations import step_bytes
     from fedsampling.learning.training.learner import NetworkLearner
+    from fedsampling.learning.training.participation import Participation
 
     torch.backends.cudnn.allow_tf32 = False  # a GPU computes in single precision, as a CPU does
     network = network or settings.model.build(problem.x.shape[1:], problem.classes)

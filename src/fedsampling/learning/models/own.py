@@ -26,14 +26,10 @@ from torch.nn.parameter import is_lazy
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, described, import_error_lines, import_file
-from fedsampling.learning.model import ModelFile
-from fedsampling.learning.models.network import (
+from fedsampling.learning.models.dropout import Keep
+from fedsampling.learning.models.guests import (
     ROWS,
-    Keep,
-    Network,
-    Parts,
     blaming,
-    blank,
     equal,
     keyed,
     padded,
@@ -41,6 +37,9 @@ from fedsampling.learning.models.network import (
     slot_seeds,
     trial_samples,
 )
+from fedsampling.learning.models.network import Network, Parts
+from fedsampling.learning.models.operations import blank
+from fedsampling.learning.models.settings import ModelFile
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 OwnModel = nn.Module | Callable[[], nn.Module]
@@ -158,7 +157,7 @@ class OwnModule:
         self.separate = trained.drew or bool(self.buffers) or self._mixes() or not self._stacks()
 
     def __call__(self, w: Parts, x: Tensor, keep: Keep, sizes: Sequence[int] | None) -> Tensor:
-        """Return the outputs [slots, batch, ..., classes]; see :class:`.network.Guest`."""
+        """Return the outputs [slots, batch, ..., classes]; see :class:`.guests.Guest`."""
         seeds = slot_seeds(keep, 0, len(x))
         x = x.long() if self._symbols else x
         self._set(seeds is not None, x.device)
@@ -305,7 +304,7 @@ class OwnLoss:
         self.separate = self._draws or not torch.equal(self._trial(others)[0][0], self._expected[0])
 
     def __call__(self, z: Tensor, y: Tensor, keep: Keep, sizes: Sequence[int] | None) -> Tensor:
-        """Return the losses [slots, batch]; see :class:`.network.Guest`."""
+        """Return the losses [slots, batch]; see :class:`.guests.Guest`."""
         seeds = slot_seeds(keep, 1, len(z))
         losses = []
         with seedable(z.device) as seed, blaming("loss"):

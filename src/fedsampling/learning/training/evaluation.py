@@ -5,21 +5,20 @@ applied.  Sums per client follow from the position of each client's first sample
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.errors import InputError, described
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.network import Network, everything, keyed
+from fedsampling.learning.models.dropout import Keeper, everything
+from fedsampling.learning.models.network import Network
 from fedsampling.learning.training.learner import NetworkLearner
-from fedsampling.learning.training.step import Keeper, dense_outputs, sample_losses, tensor_of
+from fedsampling.learning.training.samples import tensor_of
+from fedsampling.learning.training.step import dense_outputs, sample_losses
 
 Measure = Callable[[Network, Tensor, Tensor], Tensor]  # outputs, targets -> [runs, samples]
-
 BLOCK_SAMPLES = 1000  # samples in a block
 
 
@@ -179,35 +178,3 @@ def _mean_and_deviation(values: Array, p: Array) -> tuple[Array, Array]:
     mean: Array = (values * p).sum(axis=1)  # rounding in values @ p depends on the number of runs
     std: Array = np.sqrt(((values - mean[:, None]) ** 2 * p).sum(axis=1))
     return mean, std
-
-
-# Users' metrics of a global model on the test samples.
-
-
-Model = Callable[[Tensor], Tensor]
-Metric = Callable[[Model, Tensor, Tensor], Any]
-
-
-def measure(
-    learner: NetworkLearner, metrics: Mapping[str, Metric], theta: Tensor
-) -> dict[str, Array]:
-    """Compute users' metrics of every run's global model, each on its own copy and samples."""
-    data = learner.data
-    x = learner.samples.convert(torch.tensor(data.x_test, device=learner.device))
-    y = torch.tensor(data.y_test, device=learner.device)
-    values = {name: np.empty(len(theta)) for name in metrics}
-    for run in range(len(theta)):
-        for name, metric in metrics.items():
-            model = _model(learner, theta[run : run + 1].clone())
-            try:
-                with torch.no_grad(), keyed(f"metrics.{name}", theta.device):
-                    values[name][run] = float(metric(model, x.clone(), y.clone()))
-            except InputError:
-                raise
-            except (Exception, SystemExit) as error:  # a user's function may raise anything
-                raise InputError(f"metrics.{name}: {described(error)}; return a number") from error
-    return values
-
-
-def _model(learner: NetworkLearner, w: Tensor) -> Model:
-    return lambda x: learner.network.outputs(w, x[None])[0]

@@ -20,17 +20,15 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.delays import Delays
 from fedsampling.data.federated import FederatedDataset
+from fedsampling.learning.models.dropout import Keeper
 from fedsampling.learning.models.network import Network
-from fedsampling.learning.training.history import (
-    Participation,
-    bits,
-    participation,
-    request_shares,
-    seconds,
-)
+from fedsampling.learning.training.costs import bits, request_shares, seconds
 from fedsampling.learning.training.local_work import Batches, LocalWork, dropout_keys
-from fedsampling.learning.training.loop import Learner, Server
-from fedsampling.learning.training.step import Inputs, Keeper, Samples, sgd_step
+from fedsampling.learning.training.loop import Learner
+from fedsampling.learning.training.participation import Participation, participation
+from fedsampling.learning.training.samples import Inputs, Samples
+from fedsampling.learning.training.server_optimisers import Server
+from fedsampling.learning.training.step import sgd_step
 from fedsampling.samplers.checking.validation import call
 from fedsampling.samplers.scheme import Scheme, Slots
 
@@ -66,7 +64,7 @@ class NetworkLearner(Learner):
     network: Network
     data: FederatedDataset
     local: LocalWork
-    inputs: Inputs = "unit"  # conversion of stored samples; see :class:`.step.Samples`
+    inputs: Inputs = "unit"  # conversion of stored samples; see :class:`.samples.Samples`
     server_step: float | Array = 1.0  # shape (runs,): η_g
     server: Server | None = None  # server optimiser; by default plain averaging
     # shape (runs,): local learning rate of each run; by default the rate in `local`
@@ -264,12 +262,13 @@ class NetworkLearner(Learner):
     def charge(
         self, sampler: Scheme, slots: Slots, omega: Array, rng: Draws
     ) -> Mapping[str, Array]:
-        """Count costs and participants of the round; see :mod:`.history`.
+        """Count costs and participants of the round; see :mod:`.costs`.
 
         Returns shape (runs,): in addition to participation, bits and seconds: ``gradients``, the
         number of per-sample gradients; ``train_loss``, the mean loss over local training;
-        ``observation_bits`` for the sampler's observations; if requested, :func:`.history.evenness`
-        and the comparison with the update of all clients; and the sampler's own measurements.
+        ``observation_bits`` for the sampler's observations; if requested,
+        :func:`.participation.evenness` and the comparison with the update of all clients; and the
+        sampler's own measurements.
         """
         runs, offered = len(rng.seeds), self.offered(rng.round)
         costs = {

@@ -11,14 +11,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import Positive, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
@@ -28,7 +26,6 @@ from fedsampling.samplers.scheme import Scheme, Slots, View
 
 if TYPE_CHECKING:
     import pandas as pd
-    from torch import Tensor
 
 
 Measure = Callable[[Any, Any], Mapping[str, Array]]
@@ -194,75 +191,3 @@ class Learner(Protocol):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Any:
         """Restore a state, and return its θ."""
         return state["theta"]
-
-
-# The condition that ends a run before its last round.
-
-
-class Until(Strict):
-    """Condition that ends a run before its last round: a target, or a duration."""
-
-    metric: Literal["accuracy", "test_loss"] = "accuracy"
-    target: Variance | None = Field(None, description="accuracy to reach, or loss to fall to")
-    in_a_row: Positive = Field(3, description="measurements that meet the target")
-    seconds: Variance | None = Field(None, description="that the clock passes")
-    rounds: Positive | None = hashed_if_set(None, "number of rounds that are played in any case")
-
-    def end(self, moment: Moment) -> bool:
-        """End the runs that meet the condition, as a callback of the training loop."""
-        moment.history.ended_at = self.ended_at(moment.history)
-        return bool((moment.history.ended_at >= 0).all())
-
-    def ended_at(self, history: History) -> Ints:
-        """Return the round in which each run ended, shape (runs,); −1 if it continues."""
-        ended_at = np.full(len(history.diverged_at), -1)
-        in_a_row = np.zeros(len(ended_at), np.int64)  # measurements that meet the target
-        spent = [(at, cost) for at, name, cost in history.charged if name == "seconds"]
-        clocks = np.cumsum([np.zeros(len(ended_at)), *(cost for _, cost in spent)], axis=0)
-        charged = np.array([at for at, _ in spent])
-        for at, name, value in history.measured:
-            if name != self.metric:
-                continue
-            if self.target is not None:
-                meets = value >= self.target if name == "accuracy" else value <= self.target
-                in_a_row = np.where(meets, in_a_row + 1, 0)
-            clock = clocks[np.searchsorted(charged, at, side="right")]
-            late = (clock >= (self.seconds or np.inf)) & (at >= (self.rounds or 0))
-            ended_at[(ended_at < 0) & ((in_a_row >= self.in_a_row) | late)] = at
-        return ended_at
-
-
-# Server optimisers, which turn the weighted sum of updates into the server's step.
-#
-# References: Hsu, Qi, Brown: Measuring the effects of non-identical data distribution for federated
-# visual classification. arXiv 1909.06335 (FedAvgM). Reddi et al.: Adaptive federated optimization.
-# ICLR 2021, algorithm 2 (FedAdam, FedYogi).
-
-
-Decay = Annotated[float, Field(ge=0, lt=1)]
-
-
-class Server(Strict):
-    """A server optimiser; the server's step η_g is its learning rate."""
-
-    name: Literal["fedavgm", "fedadam", "fedyogi"]
-    momentum: Decay = Field(0.9, description="β₁, of the sum of updates")
-    memory: Decay = Field(0.99, description="β₂, of its squares; not in fedavgm")
-    tau: Variance = Field(1e-3, description="τ, added to the root; not in fedavgm")
-
-    def start(self, theta: "Tensor") -> "tuple[Tensor, Tensor]":
-        """Return the initial m and v, each with the shape of θ."""
-        return theta.new_zeros(theta.shape), theta.new_full(theta.shape, self.tau**2)
-
-    def step(self, change: "Tensor", m: "Tensor", v: "Tensor") -> "Tensor":
-        """Update m and v in place with Δ = Σ ω_i (θ_i − θ); return the step divided by η_g."""
-        if self.name == "fedavgm":
-            m.mul_(self.momentum).add_(change)
-            return m
-        square = change.square()
-        m.mul_(self.momentum).add_(change, alpha=1 - self.momentum)
-        if self.name == "fedadam":
-            v.mul_(self.memory).add_(square, alpha=1 - self.memory)
-        else:
-            v.sub_((v - square).sign().mul_(square), alpha=1 - self.memory)
-        return m / (v.sqrt() + self.tau)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.streams import stream
-from fedsampling.learning.models.network import everything
+from fedsampling.learning.models.dropout import everything
 from fedsampling.learning.training.evaluation import client_losses
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import fresh

@@ -3,23 +3,17 @@
 :mod:`.learner` determines the samples and runs the steps.
 """
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import prod
-from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from numpy.typing import NDArray
 from torch import Tensor
 
-from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.models.network import Keep, Network, Parts, everything
+from fedsampling.learning.models.dropout import Keep, everything
+from fedsampling.learning.models.network import Network, Parts
 from fedsampling.learning.models.products import multiply, subtract_product
 from fedsampling.learning.training.local_work import LocalWork
 
-LANES = 4  # dropout decisions from one hash
 _rectifier_backward = torch.ops.aten.threshold_backward.grad_input
 
 
@@ -164,108 +158,3 @@ def _layer_inputs(layers: Sequence[str], w: Parts, x: Tensor) -> list[Tensor]:
 def _affine(w: Parts, name: str, h: Tensor) -> Tensor:
     # W h + b, [slots, outputs, B], of h [slots, B, inputs].
     return multiply(w[f"{name}.weight"], h).add_(w[f"{name}.bias"][..., None])
-
-
-class Keeper:
-    """The dropout of one local step; its masks depend only on their key.
-
-    With a generator's sequence, a client's masks would depend on earlier computations and on the
-    device.  Here 64 bits are hashed from (key of the slot, step, layer, position) and split into
-    four decisions of 16 bits each, which are the same for every stacking, order and device.
-
-    ``keep(h, rate)`` sets each element of h [slots, ...] to zero with probability `rate`, rounded
-    to 16 bits, and scales the others to preserve the expectation.  Layers are distinguished by the
-    order of their calls.
-
-    `keys`, shape (slots,): hash of seed, round, client and occurrence. `step`, shape (): number of
-    the local step.
-    """
-
-    def __init__(self, keys: Tensor, step: Tensor) -> None:
-        self._keys, self._step, self._layers = keys, step, 0
-
-    def __call__(self, h: Tensor, rate: float) -> Tensor:
-        """Drop elements of h [slots, ...] with probability `rate`."""
-        self._layers += 1
-        drop = round(rate * 2**16)
-        count = prod(h.shape[1:])
-        word = torch.arange(-(-count // LANES), device=h.device)
-        stream = mix(self._keys + (self._step * 64 + self._layers) * _GAMMA)
-        lanes = mix(stream[:, None] + word * _GAMMA).view(torch.int16)[:, :count]
-        mask = (lanes >= drop - 2**15).view(h.shape)
-        return h * (mask.to(h.dtype) * (2**16 / (2**16 - drop)))
-
-    def seeds(self, purpose: int) -> Tensor:
-        """Return a seed for each slot's generator, in users' modules (0) and losses (1)."""
-        return mix(mix(self._keys + self._step * 64 * _GAMMA) + purpose * _GAMMA) & (2**63 - 1)
-
-
-def mix(z: Tensor) -> Tensor:
-    """Scramble 64-bit integers, so that consecutive integers become independent: SplitMix64.
-
-    References: Steele, Lea, Flood: Fast splittable pseudorandom number generators. OOPSLA 2014.
-    """
-    z = (z ^ _logical_shift(z, 30)) * _FIRST
-    z = (z ^ _logical_shift(z, 27)) * _SECOND
-    return z ^ _logical_shift(z, 31)
-
-
-def _logical_shift(z: Tensor, bits: int) -> Tensor:
-    # PyTorch has signed integers only, whose right shift copies the sign.
-    return (z >> bits) & ((1 << (64 - bits)) - 1)
-
-
-def _wrapped(word: int) -> int:
-    """Return the signed 64-bit integer with these low bits."""
-    return (word + 2**63) % 2**64 - 2**63
-
-
-_GAMMA = _wrapped(0x9E3779B97F4A7C15)
-_FIRST = _wrapped(0xBF58476D1CE4E5B9)
-_SECOND = _wrapped(0x94D049BB133111EB)
-
-
-# The pooled samples of all clients, and their conversion to a network's inputs.
-
-
-def tensor_of(array: NDArray[Any]) -> Tensor:
-    """Return a tensor with the memory of an array of the data, which nothing may change."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        return torch.from_numpy(array)
-
-
-Inputs = Literal["unit", "centred", "raw", "tokens"]
-
-
-@dataclass
-class Samples:
-    """All clients' training samples on a device."""
-
-    data: FederatedDataset
-    inputs: Inputs  # conversion of stored samples: x/255, (x/255 − 1/2)/(1/2), x, or integers
-    device: str  # pyTorch's name
-    x: Tensor = field(init=False)
-    y: Tensor = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.x = tensor_of(self.data.x).to(self.device)
-        self.y = tensor_of(self.data.y).to(self.device)
-        if self.y.is_floating_point():
-            self.y = self.y.float()
-
-    def gather(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return inputs and targets of pooled rows [slots, B]."""
-        flat = rows.flatten()
-        x = self.x.index_select(0, flat).view(*rows.shape, *self.x.shape[1:])
-        y = self.y.index_select(0, flat).view(*rows.shape, *self.y.shape[1:])
-        return self.convert(x), y
-
-    def convert(self, x: Tensor) -> Tensor:
-        """Convert stored samples to the network's inputs."""
-        if self.inputs == "tokens":
-            return x.long()
-        if self.inputs == "raw":
-            return x.float()
-        unit = x.to(torch.float32, copy=True).div_(255)
-        return unit if self.inputs == "unit" else unit.sub_(0.5).div_(0.5)

@@ -28,7 +28,7 @@ CODE = "fedsampling.learning.models"  # the folder of the networks' code
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
-class Model(Named, package="fedsampling.learning"):
+class Model(Named, package=f"{CODE}.settings"):
     """A network architecture and its settings."""
 
     def build(self, sample: tuple[int, ...], classes: int | None) -> "Network":
@@ -66,21 +66,21 @@ class ModelFile(Model, name="file", code=f"{CODE}.own"):
         return {**record, "content": verified_digest(path, record.get("content"), sha256(path))}
 
 
-class LinearRegression(Model, name="linear", code=f"{CODE}.layers"):
+class LinearRegression(Model, name="linear", code=f"{CODE}.dense_networks"):
     """A linear function without intercept, squared error, harshvardhan2025latency's Quadratic."""
 
 
-class Softmax(Model, name="softmax", code=f"{CODE}.layers"):
+class Softmax(Model, name="softmax", code=f"{CODE}.dense_networks"):
     """Multinomial logistic regression."""
 
 
-class Mlp(Model, name="mlp", code=f"{CODE}.layers"):
+class Mlp(Model, name="mlp", code=f"{CODE}.dense_networks"):
     """One hidden layer, Fraboni et al. 2021 on MNIST: 39,760."""
 
     hidden: Positive = 50
 
 
-class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.layers"):
+class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.convolutional"):
     """Three convolutions and two dense layers, Fraboni et al. 2021 on CIFAR-10: 122,570."""
 
     third_relu: bool = Field(
@@ -89,27 +89,27 @@ class CifarCnn(Model, name="cifar_cnn", code=f"{CODE}.layers"):
     dropout: Rate = Field(0.2, description="after each convolution")
 
 
-class SimpleCnn(Model, name="simple_cnn", code=f"{CODE}.layers"):
+class SimpleCnn(Model, name="simple_cnn", code=f"{CODE}.convolutional"):
     """Two convolutions and two dense layers, Chen et al. 2022 on digits: 1,663,370."""
 
     dense: Positive = 512
 
 
-class Cifar100Cnn(Model, name="cifar100_cnn", code=f"{CODE}.layers"):
+class Cifar100Cnn(Model, name="cifar100_cnn", code=f"{CODE}.convolutional"):
     """Six convolutions and three dense layers, Chen et al. 2022 on CIFAR-100: 5,897,508."""
 
 
-class LeafCnn(Model, name="leaf_cnn", code=f"{CODE}.layers"):
+class LeafCnn(Model, name="leaf_cnn", code=f"{CODE}.convolutional"):
     """LEAF's network for FEMNIST, Harshvardhan et al. 2025: 6,603,710 with 62 classes."""
 
     dense: Positive = 2048
 
 
-class ConvNet(Model, name="convnet", code=f"{CODE}.layers"):
+class ConvNet(Model, name="convnet", code=f"{CODE}.convolutional"):
     """Two convolutions and two dense layers, Harshvardhan et al. 2025 on MNIST: 431,080."""
 
 
-class ResNet18(Model, name="resnet18", code=f"{CODE}.layers"):
+class ResNet18(Model, name="resnet18", code=f"{CODE}.resnet"):
     """Residual network for images of 32 × 32, Harshvardhan et al. 2025 on CIFAR-10: 11,173,962."""
 
     norm: Literal["batch", "group"] = Field(

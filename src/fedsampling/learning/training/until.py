@@ -1,0 +1,47 @@
+"""The condition that ends a run before its last round: a target, or a duration."""
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fedsampling.base.arrays import Ints
+from fedsampling.base.records import Positive, Strict, Variance, hashed_if_set
+from fedsampling.learning.training.history import History
+
+if TYPE_CHECKING:
+    pass
+from fedsampling.learning.training.loop import Moment
+
+
+class Until(Strict):
+    """Condition that ends a run before its last round: a target, or a duration."""
+
+    metric: Literal["accuracy", "test_loss"] = "accuracy"
+    target: Variance | None = Field(None, description="accuracy to reach, or loss to fall to")
+    in_a_row: Positive = Field(3, description="measurements that meet the target")
+    seconds: Variance | None = Field(None, description="that the clock passes")
+    rounds: Positive | None = hashed_if_set(None, "number of rounds that are played in any case")
+
+    def end(self, moment: Moment) -> bool:
+        """End the runs that meet the condition, as a callback of the training loop."""
+        moment.history.ended_at = self.ended_at(moment.history)
+        return bool((moment.history.ended_at >= 0).all())
+
+    def ended_at(self, history: History) -> Ints:
+        """Return the round in which each run ended, shape (runs,); −1 if it continues."""
+        ended_at = np.full(len(history.diverged_at), -1)
+        in_a_row = np.zeros(len(ended_at), np.int64)  # measurements that meet the target
+        spent = [(at, cost) for at, name, cost in history.charged if name == "seconds"]
+        clocks = np.cumsum([np.zeros(len(ended_at)), *(cost for _, cost in spent)], axis=0)
+        charged = np.array([at for at, _ in spent])
+        for at, name, value in history.measured:
+            if name != self.metric:
+                continue
+            if self.target is not None:
+                meets = value >= self.target if name == "accuracy" else value <= self.target
+                in_a_row = np.where(meets, in_a_row + 1, 0)
+            clock = clocks[np.searchsorted(charged, at, side="right")]
+            late = (clock >= (self.seconds or np.inf)) & (at >= (self.rounds or 0))
+            ended_at[(ended_at < 0) & ((in_a_row >= self.in_a_row) | late)] = at
+        return ended_at
