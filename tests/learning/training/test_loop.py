@@ -9,7 +9,7 @@ from fedsampling.learning.training.history import History
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import Server, Until, measuring, train
 from fedsampling.runs.store import digest
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 
 def test_a_seeds_table_does_not_depend_on_the_other_seeds(problem, variant):

@@ -42,8 +42,9 @@ from fedsampling.learning.training.loop import (
     train,
     watching,
 )
-from fedsampling.samplers.interface.in_settings import NetworkScheme
-from fedsampling.samplers.scheme import Scheme, Setup
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.in_settings import NetworkScheme
+from fedsampling.samplers.protocol.slots import Setup
 
 if TYPE_CHECKING:
     from fedsampling.learning.models.network import Network as StackedNetwork

@@ -13,7 +13,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.samplers.scheme import Scheme, Slots
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Slots
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -31,8 +31,9 @@ from fedsampling.learning.training.history import (
 from fedsampling.learning.training.local_work import Batches, LocalWork, dropout_keys
 from fedsampling.learning.training.loop import Learner, Server
 from fedsampling.learning.training.step import Inputs, Keeper, Samples, sgd_step
-from fedsampling.samplers.checking.validation import call
-from fedsampling.samplers.scheme import Scheme, Slots
+from fedsampling.samplers.checks.validation import call
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Slots
 
 MOMENTS = ("server m", "server v")  # names in a checkpoint
 STACK_BYTES = 2**30  # of activations that the slots of one stack may use
