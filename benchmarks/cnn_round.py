@@ -26,7 +26,7 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import Uniform
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 CLIENTS, M, OWN = 20, 10, 100
 SEED = np.array([0])

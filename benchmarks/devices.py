@@ -23,7 +23,7 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.samples import Inputs
 from fedsampling.samplers.basic import MD
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 SLOTS = 10  # clients that train at once
 

@@ -35,8 +35,9 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.observing import observations_for
-from fedsampling.samplers.checking.validation import Checked
-from fedsampling.samplers.scheme import Setup, scheme
+from fedsampling.samplers.checks.validation import Checked
+from fedsampling.samplers.protocol.base import scheme
+from fedsampling.samplers.protocol.slots import Setup
 
 M, SAMPLES, FEATURES, CLASSES, ROUNDS, LIMIT_S = 100, 4, 8, 2, 9, 300
 POPULATIONS = (10_000, 100_000, 1_000_000)

@@ -35,7 +35,7 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import MD
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 CLIENTS, OWN, M, STEPS, BATCH, STEP = 100, 500, 10, 50, 50, 0.01
 ROUNDS = 3  # of a repetition

@@ -22,8 +22,9 @@ from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.learning.training.convex import ConvexWork
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
-from fedsampling.samplers.checking.validation import Checked
-from fedsampling.samplers.scheme import Scheme, View
+from fedsampling.samplers.checks.validation import Checked
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import View
 
 ROUNDS = 20
 

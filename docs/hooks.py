@@ -14,8 +14,11 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)")
 
 # Pages of the public API: title, modules. The samplers have a page for each module.
 REFERENCE = {
-    "base_classes": ("Base classes of samplers", ["samplers.interface.one_run", "samplers.scheme"]),
-    "checks": ("Checks of samplers", ["samplers.checking.check"]),
+    "base_classes": (
+        "Base classes of samplers",
+        ["samplers.users.one_run", "samplers.protocol.base", "samplers.protocol.slots"],
+    ),
+    "checks": ("Checks of samplers", ["samplers.checks.check"]),
     "partitions": ("Partitions", ["data.partitions", "data.federated"]),
     "statistics": ("Statistics", ["evidence.statistics"]),
     "theory": ("Closed forms", ["theory.weights", "theory.heterogeneity"]),
@@ -125,6 +128,6 @@ def functions():
 
 
 def sampler_modules():
-    """Return the names of the modules in `samplers/`, without the base classes."""
+    """Return the names of the modules of samplers."""
     names = sorted(path.stem for path in (PACKAGE / "samplers").glob("*.py"))
-    return [name for name in names if name not in ("__init__", "scheme")]
+    return [name for name in names if name != "__init__"]

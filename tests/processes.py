@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
 
 
 def run_python(*arguments, cwd=None, **variables):

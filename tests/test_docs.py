@@ -12,7 +12,8 @@ from tests.processes import run_as_if_alone, run_python
 from fedsampling.base.errors import InputError
 from fedsampling.cli import main
 from fedsampling.experiments.papers import load_paper
-from fedsampling.samplers.scheme import CONVEX_NEEDS, HOOKS, NETWORK_NEEDS, Setup
+from fedsampling.samplers.protocol.base import CONVEX_NEEDS, HOOKS, NETWORK_NEEDS
+from fedsampling.samplers.protocol.slots import Setup
 from fedsampling.workflow.publishing import BLOCK, create_paper
 
 ROOT = Path(__file__).parents[1]

@@ -30,7 +30,7 @@ from fedsampling.report.which_sampler.advice import (
     by_family,
     over_families,
 )
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
 
 from .costs import (
     UNITS,

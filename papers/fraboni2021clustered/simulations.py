@@ -42,9 +42,9 @@ from fedsampling.samplers.clustered import (
     units_by_similarity,
     units_by_size,
 )
-from fedsampling.samplers.interface.in_settings import one_of
-from fedsampling.samplers.numerics import from_pairs, ward_groups
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.in_settings import one_of
+from fedsampling.samplers.similarity import from_pairs, ward_groups
 from fedsampling.theory.weights import check_population
 
 if TYPE_CHECKING:

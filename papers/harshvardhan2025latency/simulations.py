@@ -31,16 +31,16 @@ from fedsampling.experiments.simulations.simulation import (
     Where,
     tidy,
 )
+from fedsampling.samplers.delayhet import Bound
 from fedsampling.samplers.latency import (
-    Bound,
     best_distribution,
     best_subset,
     bias,
     distribution_objective,
     subset_objective,
 )
-from fedsampling.samplers.numerics import expected_delay
 from fedsampling.samplers.runtime import approximately_optimal, luo_probabilities
+from fedsampling.samplers.simplex import expected_delay
 from fedsampling.theory.heterogeneity import bounded, pairwise
 
 if TYPE_CHECKING:

@@ -30,10 +30,10 @@ from fedsampling.experiments.simulations.simulation import (
     tidy,
 )
 from fedsampling.learning.training.convex import ConvexWork, aggregate
-from fedsampling.samplers.checking.validation import Checked
+from fedsampling.samplers.checks.validation import Checked
 from fedsampling.samplers.importance import capped, progressive_totals, systematic_units
-from fedsampling.samplers.interface.in_settings import ConvexScheme
-from fedsampling.samplers.scheme import View
+from fedsampling.samplers.protocol.in_settings import ConvexScheme
+from fedsampling.samplers.protocol.slots import View
 
 if TYPE_CHECKING:
     import pandas as pd

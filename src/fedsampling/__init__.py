@@ -52,11 +52,11 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "InputError": "base.errors",
-    "Sampler": "samplers.interface.one_run",
-    "Scheme": "samplers.scheme",
-    "Slots": "samplers.scheme",
+    "Sampler": "samplers.users.one_run",
+    "Scheme": "samplers.protocol.base",
+    "Slots": "samplers.protocol.slots",
     "by_client": "evidence.histories",
-    "check_sampler": "samplers.checking.check",
+    "check_sampler": "samplers.checks.check",
     "compare": "library_comparing",
     "datasets": "library",
     "federated": "data.user_data",
@@ -68,7 +68,7 @@ _PUBLIC = {
     "partitions": "",  # a module
     "plot": "report.drawing.histories",
     "samplers": "",  # a module, which lists its members when it is called
-    "scheme": "samplers.scheme",
+    "scheme": "samplers.protocol.base",
     "summary": "workflow.publishing",
     "to_latex": "report.drawing.histories",
     "train": "library",

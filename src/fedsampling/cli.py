@@ -341,7 +341,7 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     if timeout:
         status = workflow.checking.check_in_subprocess(timeout, name, options)
         click.get_current_context().exit(status)
-    from fedsampling.samplers.checking.check import check_sampler, from_words
+    from fedsampling.samplers.checks.check import check_sampler, from_words
 
     result = check_sampler(from_words(name, options))
     click.echo(f"{name}: valid: {', '.join(result.accepted)}")

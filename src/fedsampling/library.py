@@ -50,7 +50,7 @@ from fedsampling.library_arguments import (
     record_input,
     training_settings,
 )
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
 
 if TYPE_CHECKING:
     from fedsampling.learning.models.own import Loss, OwnModel

@@ -17,7 +17,7 @@ from fedsampling.data.user_files import TABLES
 from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
 from fedsampling.experiments.simulations.simulation import Seed, Seeds
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
 
 if TYPE_CHECKING:
     from fedsampling.learning.models.network import Network

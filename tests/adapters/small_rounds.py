@@ -14,8 +14,8 @@ from fedsampling.base.streams import Draws
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.observing import observations_for
-from fedsampling.samplers.checking.validation import Checked
-from fedsampling.samplers.scheme import Setup
+from fedsampling.samplers.checks.validation import Checked
+from fedsampling.samplers.protocol.slots import Setup
 
 ROUNDS, SEED, STEP, EPOCHS, SERVER_STEP = 4, 7, 0.3, 2, 0.5
 SCHEMES = {

@@ -99,6 +99,43 @@ def test_a_fingerprint_is_the_same_in_every_process_and_does_not_import_the_code
     assert run_python("-c", code, PYTHONHASHSEED="5").split() == [expected, "False"]
 
 
+def test_a_samplers_runs_depend_on_its_family_and_the_protocol():
+    protocol = {f"protocol.{name}" for name in ("base", "draws", "guest", "slots")}
+    families = {
+        "fedcs": {"fedcs"},
+        "kvib": {"kvib", "optimal"},
+        "oort": {"oort"},
+        "oort_fedscale": {"oort", "oort_fedscale"},
+        "tifl": {"tifl"},
+    }
+    for name, family in families.items():
+        modules = specs.sources([f"fedsampling.samplers.{name}"], PAPERS)
+        start = "fedsampling.samplers."
+        used = {module.removeprefix(start) for module in modules if module.startswith(start)}
+        assert used - protocol == family
+
+
+def test_neutral_modules_are_these():
+    """A module that enters or leaves this list silently would make finished runs look valid."""
+    assert {name.removeprefix("fedsampling.") for name in specs.NEUTRAL} == {
+        "base.errors",
+        "base.families",
+        "base.files",
+        "base.progress",
+        "base.records",
+        "base.stopping",
+        "data.sources.",
+        "experiments.config",
+        "experiments.papers",
+        "experiments.resolving",
+        "experiments.specs",
+        "learning.model",
+        "learning.training.checkpoint",
+        "runs.",
+        "workflow.",
+    }
+
+
 def test_every_neutral_module_exists():
     for name in specs.NEUTRAL:
         assert specs._path(name.rstrip("."), Path()).is_file(), name

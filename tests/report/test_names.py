@@ -4,7 +4,7 @@ from tests.shared import ROOT
 
 from fedsampling.learning.training.costs import INFORMATION_COSTS
 from fedsampling.report.names import display_name, is_shipped, page
-from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
+from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 
 
 def test_every_sampler_has_a_title_and_no_two_share_one():

@@ -10,7 +10,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.report.which_sampler import chooser
 from fedsampling.report.which_sampler.advice import NOTHING_BETTER, Situation, advise
 from fedsampling.report.which_sampler.comparison import read
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
 
 
 @pytest.fixture

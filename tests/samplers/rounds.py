@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Setup, View
+from fedsampling.samplers.protocol.slots import Setup, View
 
 
 def equal(n, runs=1, **options):

@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.basic import MD, FedAvg, Poisson, Uniform
-from fedsampling.samplers.scheme import scheme
+from fedsampling.samplers.protocol.base import scheme
 
 from .rounds import equal, mean_weights, play, sized
 

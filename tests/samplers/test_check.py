@@ -5,10 +5,12 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.basic import MD, Uniform
-from fedsampling.samplers.checking import check
-from fedsampling.samplers.checking.check import check_sampler, from_words
-from fedsampling.samplers.interface.in_settings import expand_star
-from fedsampling.samplers.scheme import Scheme, Slots, invert, scheme
+from fedsampling.samplers.checks import check
+from fedsampling.samplers.checks.check import check_sampler, from_words
+from fedsampling.samplers.protocol.base import Scheme, scheme
+from fedsampling.samplers.protocol.draws import invert
+from fedsampling.samplers.protocol.in_settings import expand_star
+from fedsampling.samplers.protocol.slots import Slots
 
 from .rounds import mean_weights, play, sized
 

@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers import numerics
+from fedsampling.samplers import similarity
 from fedsampling.samplers.clustered import (
     ClusteredSimilarity,
     ClusteredSize,
@@ -24,8 +24,8 @@ from fedsampling.samplers.clustered import (
     units_by_similarity,
     units_by_size,
 )
-from fedsampling.samplers.numerics import dissimilarities, pairs, ward_groups
-from fedsampling.samplers.scheme import Setup, Slots
+from fedsampling.samplers.protocol.slots import Setup, Slots
+from fedsampling.samplers.similarity import dissimilarities, pairs, ward_groups
 
 from .rounds import play, sized
 
@@ -207,7 +207,7 @@ def one_by_one(updates, measure):
 
 @pytest.fixture(scope="module")
 def updates():
-    shape = 9, numerics.BLOCK_COORDINATES + 7
+    shape = 9, similarity.BLOCK_COORDINATES + 7
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
@@ -268,7 +268,7 @@ def test_groups_agree_with_the_authors_cut_of_the_tree(ward):
 )
 def test_invalid_measures_variants_and_updates_are_rejected(measure, ward, value, message):
     with pytest.raises(InputError, match=message):
-        numerics.from_pairs(np.full((2, 2), value), measure, ward)
+        similarity.from_pairs(np.full((2, 2), value), measure, ward)
 
 
 N, D = 10, 6

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsampling.samplers.divfl import DivFL, distances, lazy_greedy
-from fedsampling.samplers.scheme import Setup
+from fedsampling.samplers.protocol.slots import Setup
 
 from .rounds import play
 

@@ -18,8 +18,8 @@ import torch
 import fedsampling as fs
 from fedsampling.adapters.cohort import Cohort
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.interface.guest import pack, unpack
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.guest import pack, unpack
 
 MD = {"name": "md", "m": 3}
 SHORT = {"model": "softmax", "steps": 1, "batch": 2, "step": 0.1, "rounds": 3, "seeds": 2}

@@ -8,8 +8,9 @@ from small_network import without_tests
 
 from fedsampling.experiments.simulations.federated import at_optimum
 from fedsampling.learning.training.convex import linear_regression, sample_norms
-from fedsampling.samplers.importance import ISFedAvg, capped
-from fedsampling.samplers.scheme import Batch, Setup, Slots, View
+from fedsampling.samplers.importance import capped
+from fedsampling.samplers.isfedavg import ISFedAvg
+from fedsampling.samplers.protocol.slots import Batch, Setup, Slots, View
 
 L, K, M = 2, 5, 2
 RULES = ["optimal", "approximate", "tracked"]

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
 from fedsampling.base.errors import InputError
-from fedsampling.samplers import latency
+from fedsampling.samplers import delayhet
+from fedsampling.samplers.delayhet import DelayHetSampling, DelayHetSubmodular
 from fedsampling.samplers.latency import (
-    DelayHetSampling,
-    DelayHetSubmodular,
     best_distribution,
     best_subset,
     bias,
@@ -20,11 +19,8 @@ from fedsampling.samplers.latency import (
     shares,
     subset_objective,
 )
-from fedsampling.samplers.numerics import (
-    expected_delay,
-    expected_delay_gradient,
-    minimum_norm_point,
-)
+from fedsampling.samplers.minimum_norm import minimum_norm_point
+from fedsampling.samplers.simplex import expected_delay, expected_delay_gradient
 from fedsampling.theory.heterogeneity import bounded
 
 from .rounds import equal, play
@@ -203,7 +199,7 @@ def test_bound_at_the_start_scales_b_no_further_than_the_solver_needs(monkeypatc
     B[0, 1] = B[1, 0] = 20 * B.max()  # one pair apart
     uniform = np.full(30, 1 / 30)
     scaled = []
-    monkeypatch.setattr(latency, "best_distribution", lambda B, *_: scaled.append(B) or uniform)
+    monkeypatch.setattr(delayhet, "best_distribution", lambda B, *_: scaled.append(B) or uniform)
     for bound in ({}, {"bound": "start"}):
         DelayHetSampling(m=5, share=0.99, **bound).solve(B, delays)
     everywhere, start = (bias(matrix, uniform) for matrix in scaled)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsampling.samplers.memory_of_updates import MIFA, FedVARP
-from fedsampling.samplers.scheme import Setup
+from fedsampling.samplers.protocol.slots import Setup
 
 from .rounds import play_all
 

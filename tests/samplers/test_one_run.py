@@ -13,7 +13,7 @@ from fedsampling.learning.training.evaluation import evaluate
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.observing import observations_for
-from fedsampling.samplers.scheme import Setup
+from fedsampling.samplers.protocol.slots import Setup
 
 from .rounds import equal, play
 

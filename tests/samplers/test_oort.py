@@ -6,17 +6,8 @@ import numpy as np
 import pytest
 from tests.samplers.rounds import equal, play_all, sized
 
-from fedsampling.samplers.oort import (
-    Oort,
-    OortFedScale,
-    admitted,
-    pool,
-    preferred_duration,
-    slowed,
-    statistical_utility,
-    system_utility,
-    utilities,
-)
+from fedsampling.samplers.oort import Oort, admitted, statistical_utility, system_utility, utilities
+from fedsampling.samplers.oort_fedscale import OortFedScale, pool, preferred_duration, slowed
 
 
 def test_statistical_utility_is_that_of_single_samples():

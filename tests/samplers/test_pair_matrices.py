@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from fedsampling.samplers.scheme import scheme
+from fedsampling.samplers.protocol.base import scheme
 
 from .rounds import play, sized
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from fedsampling.samplers.protocol.slots import Setup
 from fedsampling.samplers.runtime import (
     ApproxOpt,
     Luo,
@@ -11,7 +12,6 @@ from fedsampling.samplers.runtime import (
     luo_probabilities,
     runtime_objective,
 )
-from fedsampling.samplers.scheme import Setup
 
 from .rounds import equal, mean_weights, play, play_all, sized
 

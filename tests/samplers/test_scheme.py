@@ -8,8 +8,12 @@ import pytest
 from tests.shared import PAPERS, line_of
 
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.interface.in_settings import drawn, expand_star, load_file
-from fedsampling.samplers.scheme import Scheme, Slots, distinct, invert, scheme
+from fedsampling.samplers.protocol.base import Scheme, scheme
+from fedsampling.samplers.protocol.draws import distinct, invert
+from fedsampling.samplers.protocol.grids import drawn
+from fedsampling.samplers.protocol.in_settings import expand_star
+from fedsampling.samplers.protocol.slots import Slots
+from fedsampling.samplers.users.files import load_file
 from fedsampling.workflow.plan import plan
 
 from .rounds import equal

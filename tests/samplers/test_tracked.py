@@ -1,13 +1,12 @@
-"""Tracked probabilities: participants redistribute theirs by score."""
+"""Probabilities tracked from participants' scores."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from fedsampling.samplers.scheme import Slots
-from fedsampling.samplers.tracked import Delta, ISFedAvgAgents, diversities, redistributed
+from fedsampling.samplers.tracked import redistributed
 
-from .rounds import equal, play
+from .rounds import equal
 
 N = 6
 P = np.arange(1, N + 1) / 21
@@ -21,36 +20,3 @@ def test_participants_redistribute_their_own_probability():
     assert (redistributed(np.array([0.1, 0.3]), np.array([0.0, 1.0])) > 0).all()
     for scores in ([0.0, 0.0], [np.inf, 1.0], [np.nan, 1.0]):
         assert redistributed(np.array([0.1, 0.3]), np.array(scores)).tolist() == [0.1, 0.3]
-
-
-def test_delta_with_all_clients_is_equation_11():
-    updates = np.random.default_rng(0).normal(size=(N, 3)).astype(np.float32)
-    ready = Delta(m=N).prepared(equal(N, dimension=3))
-    ready.saw_updates(Slots.stack([np.arange(N)]), updates)
-    expected = np.linalg.norm(updates - updates.mean(0), axis=1)
-    np.testing.assert_allclose(ready._tracked[0], expected / expected.sum(), rtol=1e-5)
-    norms = np.linalg.norm(updates.astype(float), axis=1)
-    np.testing.assert_allclose(diversities(updates, 0.0), norms, rtol=1e-6)
-
-
-def test_agents_are_included_in_proportion_to_their_probability():
-    ready = ISFedAvgAgents(m=2).prepared(MANY)
-    probabilities = np.array([0.3, 0.05, 0.2, 0.25, 0.1, 0.1])
-    ready._tracked[:] = probabilities
-    slots, omega = play(ready, MANY, trained=lambda _: {"update_norms": np.ones(40_000)})
-    assert (np.bincount(slots.run) == 2).all()
-    share = np.bincount(slots.client) / 20_000
-    np.testing.assert_allclose(share, 2 * probabilities, atol=5 * 0.5 / np.sqrt(20_000))
-    np.testing.assert_allclose(omega, (P / (2 * probabilities))[slots.client])
-    # Equal norms, and importances as they are: those who took part share by importance.
-    i, j = slots.client[:2]
-    np.testing.assert_allclose(ready._tracked[0, i] / ready._tracked[0, j], P[i] / P[j])
-    np.testing.assert_allclose(ready._tracked.sum(1), 1)
-
-
-def test_with_gradients_probabilities_are_equation_50():
-    gradients = np.random.default_rng(0).normal(size=(1, N, 3))
-    ready = ISFedAvgAgents(m=1, observe="gradients").prepared(replace(MANY, runs=1))
-    play(ready, replace(MANY, runs=1), observed={"gradients": gradients})
-    scores = P * np.linalg.norm(gradients[0], axis=1)
-    np.testing.assert_allclose(ready._pi[0], scores / scores.sum())

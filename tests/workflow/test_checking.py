@@ -10,14 +10,14 @@ from fedsampling.cli import main
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.resources import load_measurements
-from fedsampling.samplers.checking.check import check_sampler, from_words
+from fedsampling.samplers.checks.check import check_sampler, from_words
 from fedsampling.workflow import checking
 from fedsampling.workflow.project import Project
 
 SCHEME = '''"""Uniform sampling."""
 import numpy as np
 from fedsampling import Scheme, Slots
-from fedsampling.samplers.scheme import distinct
+from fedsampling.samplers.protocol.draws import distinct
 
 
 class Mine(Scheme, name="mine"):

@@ -17,7 +17,7 @@ FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which 
 SCHEME = '''"""Clients at random, with a factor on what they send."""
 import numpy as np
 from fedsampling import Scheme, Slots
-from fedsampling.samplers.scheme import distinct
+from fedsampling.samplers.protocol.draws import distinct
 
 
 class Mine(Scheme, name="mine_compared"):

@@ -16,8 +16,9 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.data.user_arrays import numbers
-from fedsampling.samplers.checking.validation import Checked, call
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
+from fedsampling.samplers.checks.validation import Checked, call
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
 # Information that a sampler may need.  Other frameworks' clients do not send gradients or features
 # unless they are selected.

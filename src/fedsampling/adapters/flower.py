@@ -21,7 +21,7 @@ import numpy as np
 
 from fedsampling.adapters.cohort import Cohort
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
 
 try:
     from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict

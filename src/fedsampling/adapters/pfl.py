@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from fedsampling.adapters.cohort import Cohort
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
 
 try:
     from pfl.data.federated_dataset import FederatedDatasetBase

@@ -14,7 +14,7 @@ from fedsampling.base.errors import InputError, gathering, naming
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.data.sources.local_files import folder
-from fedsampling.samplers.interface.in_settings import load_file
+from fedsampling.samplers.users.files import load_file
 
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"
 PRODUCTS_VARIABLE = "FEDSAMPLING_PRODUCTS"

@@ -33,7 +33,8 @@ from fedsampling.experiments.papers import (
     make_package,
 )
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
-from fedsampling.samplers.interface.in_settings import drawn, expand_star
+from fedsampling.samplers.protocol.grids import drawn
+from fedsampling.samplers.protocol.in_settings import expand_star
 
 NOT_AT = "not at {} scale"  # reason for leaving out an experiment that is null at this scale
 

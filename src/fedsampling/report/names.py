@@ -15,7 +15,7 @@ from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.experiments.papers import Paper
 from fedsampling.learning.training.costs import INFORMATION_COSTS
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
 
 
 @dataclass(frozen=True)

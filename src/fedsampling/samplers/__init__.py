@@ -16,7 +16,7 @@ class _Samplers(ModuleType):
         """Return all samplers: name, settings, needs, whether unbiased, and a description."""
         from fedsampling.base.families import catalogue
 
-        family = import_module("fedsampling.samplers.scheme").Scheme  # imports this package
+        family = import_module("fedsampling.samplers.protocol.base").Scheme  # imports this package
         return catalogue(family, "needs", "unbiased")
 
 

@@ -13,14 +13,13 @@ import numpy as np
 from fedsampling.base.arrays import Array
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import (
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.draws import distinct, invert
+from fedsampling.samplers.protocol.slots import (
     Duplicates,
-    Scheme,
     Setup,
     Slots,
     View,
-    distinct,
-    invert,
     normalised_importances,
 )
 from fedsampling.theory.weights import check_poisson

@@ -26,13 +26,10 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.numerics import (
-    dissimilarities,
-    from_pairs,
-    pairs,
-    ward_groups,
-)
-from fedsampling.samplers.scheme import Duplicates, Scheme, Setup, Slots, View, invert
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.draws import invert
+from fedsampling.samplers.protocol.slots import Duplicates, Setup, Slots, View
+from fedsampling.samplers.similarity import dissimilarities, from_pairs, pairs, ward_groups
 
 
 def allocate_by_size(n_samples: NDArray[np.integer], m: int) -> Array:

@@ -21,7 +21,8 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Scheme, Slots, View
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Slots, View
 
 BLOCK_COLUMNS = 1 << 20  # columns of the gradients that are converted to double precision at once
 

@@ -20,7 +20,8 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Part, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
 
 def greedy(p: Array, rates: Array, m: int, u: Array) -> Ints:

@@ -18,7 +18,9 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Part, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, distinct
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.draws import distinct
+from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
 RATE, DECAYS, EPSILON = 1e-2, (0.9, 0.999), 1e-8  # Adam's, as in the authors' code
 

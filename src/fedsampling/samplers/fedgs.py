@@ -18,7 +18,8 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import NotNegative, Part, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, normalised_importances
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Setup, Slots, View, normalised_importances
 
 MAX_STARTS, MAX_SWAPS = 10, 100  # greedy sets that are improved, and exchanges in each at most
 MIN_GAIN = 1e-12  # of an exchange; smaller gains are rounding errors

@@ -16,7 +16,8 @@ from pydantic import Field, model_validator
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.records import Positive, Variance, hashed_if_set
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
 
 def fastest(delays: Array, n: int) -> Ints:

@@ -20,7 +20,9 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import NotNegative, Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, View, invert, normalised_importances
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.draws import invert
+from fedsampling.samplers.protocol.slots import Setup, Slots, View, normalised_importances
 
 MIN_IMPORTANCE = 1e-12  # lower bound of a client's importance within its cluster
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.basic import Uniform
-from fedsampling.samplers.scheme import Setup, Slots, View
+from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
 Updates = NDArray[np.float32]
 

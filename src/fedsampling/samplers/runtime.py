@@ -25,15 +25,10 @@ from pydantic import Field
 from fedsampling.base.arrays import Array
 from fedsampling.base.records import NotNegative, Positive, hashed_if_set
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.numerics import descend, expected_delay, expected_delay_gradient
-from fedsampling.samplers.scheme import (
-    Duplicates,
-    Scheme,
-    Setup,
-    Slots,
-    View,
-    invert,
-)
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.draws import invert
+from fedsampling.samplers.protocol.slots import Duplicates, Setup, Slots, View
+from fedsampling.samplers.simplex import descend, expected_delay, expected_delay_gradient
 
 MIN_PROBABILITY = 1e-7  # as in Luo et al.'s code
 SLSQP_ITERATIONS = 100  # maximum for SLSQP, which needs fewer

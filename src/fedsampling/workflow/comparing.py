@@ -33,10 +33,10 @@ from fedsampling.experiments.simulations.network import (
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import run_stores
-from fedsampling.samplers.checking.check import check_sampler
-from fedsampling.samplers.checking.rounds import N
-from fedsampling.samplers.interface.in_settings import load_file
-from fedsampling.samplers.scheme import Scheme, scheme
+from fedsampling.samplers.checks.check import check_sampler
+from fedsampling.samplers.checks.rounds import N
+from fedsampling.samplers.protocol.base import Scheme, scheme
+from fedsampling.samplers.users.files import load_file
 from fedsampling.workflow.drawing import draw
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.reporting import build_report

@@ -50,7 +50,7 @@ from fedsampling.runs import store
 from fedsampling.runs.execute import choose_products, device, environment, locate_shared
 from fedsampling.runs.places import run_stores
 from fedsampling.samplers.basic import MD
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 from fedsampling.workflow.project import Project
 
 CLIENTS, BATCH = 3, 8  # size of the small round

@@ -24,7 +24,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import load_papers
 from fedsampling.learning.models.settings import Model
 from fedsampling.learning.training.history import METRICS
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.workflow.project import Project
 
 FAMILIES: dict[str, type[Named]] = {

@@ -31,7 +31,7 @@ from fedsampling.runs.places import (
     published_runs,
     run_stores,
 )
-from fedsampling.samplers.interface.in_settings import load_file
+from fedsampling.samplers.users.files import load_file
 
 # Maximum number of quick-scale jobs that share a process.  Starting a process takes two seconds of
 # imports, often more than the job; but larger batches would leave cores idle.

@@ -24,7 +24,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import CROSS_MATRIX, Paper, defining_modules
 from fedsampling.experiments.specs import PACKAGE, Job, fingerprint, own_code
 from fedsampling.runs.places import PAPERS, RESULTS, plan_inputs, published_files
-from fedsampling.samplers.interface.in_settings import load_file
+from fedsampling.samplers.users.files import load_file
 from fedsampling.workflow.plan import Plan, left_to_run, read_plan, resolve, write_plan
 
 CONFIG, PLAN, CALL_LOCK, JOBS_LOCK = "config.json", "plan.json", "call.lock", "jobs.lock"

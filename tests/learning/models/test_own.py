@@ -18,7 +18,7 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.clustered import ClusteredSimilarity
-from fedsampling.samplers.scheme import Setup, Slots
+from fedsampling.samplers.protocol.slots import Setup, Slots
 
 STEP, STEPS, BATCH = 0.1, 3, 100  # a batch is all of a client's data, so that no draw matters
 WORK = {"steps": STEPS, "batch": BATCH, "step": STEP, "rounds": 3}

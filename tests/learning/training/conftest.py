@@ -9,7 +9,7 @@ from fedsampling.learning.training.convex import MODELS, ConvexLearner, ConvexWo
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.runs.store import digest
 from fedsampling.samplers.basic import MD, Uniform
-from fedsampling.samplers.importance import ISFedAvg
+from fedsampling.samplers.isfedavg import ISFedAvg
 
 L = 3
 VARIANTS = ["fedavg", "optimal", "approximate", "tracked"]

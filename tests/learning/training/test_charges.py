@@ -9,7 +9,7 @@ from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
 from fedsampling.learning.training import costs
 from fedsampling.learning.training.participation import evenness, participation
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 SLOTS = Slots.stack([np.array([2, 0, 2]), np.array([1])])
 OMEGA = np.array([0.5, 0.0, 0.5, 1.0])

@@ -20,7 +20,7 @@ from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.participation import Participation
 from fedsampling.runs.store import digest
 from fedsampling.samplers.clustered import ClusteredSimilarity
-from fedsampling.samplers.scheme import Setup
+from fedsampling.samplers.protocol.slots import Setup
 
 SEEDS = np.array([3, 8])
 ROUNDS = 120

@@ -14,7 +14,7 @@ from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.participation import Participation
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.oort import Oort
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 SEEDS = np.array([4, 9, 2])
 WORK = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsampling.learning.training.local_work import LocalWork, epochs, fresh
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 counts = st.lists(st.integers(1, 30), min_size=1, max_size=5).map(np.array)
 

@@ -11,7 +11,7 @@ from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.server_optimisers import Server
 from fedsampling.learning.training.until import Until
 from fedsampling.runs.store import digest
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 
 def test_a_seeds_table_does_not_depend_on_the_other_seeds(problem, variant):

@@ -9,7 +9,7 @@ from small_network import SIZES, learner, samples
 
 from fedsampling.learning.training.evaluation import client_losses
 from fedsampling.learning.training.observing import OBSERVATIONS, Heterogeneity
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 from fedsampling.theory.heterogeneity import pairwise
 
 SEEDS = np.array([4, 9])

@@ -12,7 +12,7 @@ from fedsampling.adapters.cohort import Cohort
 from fedsampling.base.errors import InputError
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import MD
-from fedsampling.samplers.scheme import Setup
+from fedsampling.samplers.protocol.slots import Setup
 
 SINCE = 4  # the first round in which the samplers return invalid results
 

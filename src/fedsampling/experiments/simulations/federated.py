@@ -33,9 +33,10 @@ from fedsampling.learning.training.convex import (
     sample_norms,
 )
 from fedsampling.learning.training.loop import Measure, measuring, train
-from fedsampling.samplers.importance import ISFedAvg
-from fedsampling.samplers.interface.in_settings import ConvexScheme
-from fedsampling.samplers.scheme import Scheme, Setup
+from fedsampling.samplers.isfedavg import ISFedAvg
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.in_settings import ConvexScheme
+from fedsampling.samplers.protocol.slots import Setup
 
 
 class ConvexModel(Strict):

@@ -35,8 +35,9 @@ from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import Callback, Moment, Watch, measuring, train, watching
 from fedsampling.learning.training.server_optimisers import Server
 from fedsampling.learning.training.until import Until
-from fedsampling.samplers.interface.in_settings import NetworkScheme
-from fedsampling.samplers.scheme import Scheme, Setup
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.in_settings import NetworkScheme
+from fedsampling.samplers.protocol.slots import Setup
 
 if TYPE_CHECKING:
     from fedsampling.learning.models.network import Network as StackedNetwork

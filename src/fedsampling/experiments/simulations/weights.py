@@ -35,7 +35,8 @@ from fedsampling.experiments.simulations.simulation import (
 from fedsampling.samplers.basic import MD, Binomial, Full, Poisson, Uniform
 from fedsampling.samplers.clustered import ClusteredSize, allocate_by_size
 from fedsampling.samplers.optimal import Available, probabilities
-from fedsampling.samplers.scheme import Scheme, Setup, View
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Setup, View
 from fedsampling.theory.weights import (
     PER_CLIENT,
     clustered_participation,

@@ -25,7 +25,8 @@ from fedsampling.base.records import Counts, Strict, Variance
 from fedsampling.base.streams import Draws, stream
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.loop import Learner
-from fedsampling.samplers.scheme import Batch, DataScheme, Scheme, Slots
+from fedsampling.samplers.protocol.base import DataScheme, Scheme
+from fedsampling.samplers.protocol.slots import Batch, Slots
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import numpy as np
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
-from fedsampling.samplers.scheme import Scheme, Slots
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Slots
 
 if TYPE_CHECKING:
     pass

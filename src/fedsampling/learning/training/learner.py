@@ -29,8 +29,9 @@ from fedsampling.learning.training.participation import Participation, participa
 from fedsampling.learning.training.samples import Inputs, Samples
 from fedsampling.learning.training.server_optimisers import Server
 from fedsampling.learning.training.step import sgd_step
-from fedsampling.samplers.checking.validation import call
-from fedsampling.samplers.scheme import Scheme, Slots
+from fedsampling.samplers.checks.validation import call
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Slots
 
 MOMENTS = ("server m", "server v")  # names in a checkpoint
 STACK_BYTES = 2**30  # of activations that the slots of one stack may use

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import NotNegative, Part, Positive, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import Draws, uniforms
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 Key = tuple[Ints, Ints, Ints, Ints]  # seed, round, client, occurrence
 

@@ -21,8 +21,9 @@ from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
 from fedsampling.learning.training.history import History
-from fedsampling.samplers.checking.validation import Checked
-from fedsampling.samplers.scheme import Scheme, Slots, View
+from fedsampling.samplers.checks.validation import Checked
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Slots, View
 
 if TYPE_CHECKING:
     import pandas as pd

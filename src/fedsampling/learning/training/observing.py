@@ -22,7 +22,8 @@ from fedsampling.learning.training.evaluation import client_losses
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import fresh
 from fedsampling.learning.training.step import sample_losses
-from fedsampling.samplers.scheme import Scheme, Slots
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Slots
 from fedsampling.theory.heterogeneity import Precision, pairwise, refresh
 
 State = Mapping[str, NDArray[Any]]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 if TYPE_CHECKING:
     pass

@@ -22,7 +22,7 @@ from fedsampling.base.text import listed, show, show_interval
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.names import Name, display_name, in_words, is_shipped, references
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
-from fedsampling.samplers.scheme import Scheme
+from fedsampling.samplers.protocol.base import Scheme
 
 # In place of a sampler's information: its settings decide and it has no runs; it needs none.
 DEPENDS, NOTHING = "depends on settings", "nothing"

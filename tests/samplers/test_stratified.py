@@ -1,13 +1,13 @@
-"""Stratified, cyclic and target sampling."""
+"""Stratified sampling."""
 
 from itertools import combinations
 
 import numpy as np
 
-from fedsampling.samplers.groups import Cyclic, Stratified, Target, from_strata, proportional
-from fedsampling.samplers.scheme import Setup
+from fedsampling.samplers.protocol.slots import Setup
+from fedsampling.samplers.stratified import Stratified, from_strata, proportional
 
-from .rounds import equal, play
+from .rounds import play
 
 GRID = (np.arange(10_000) + 0.5) / 10_000
 
@@ -45,23 +45,3 @@ def test_values_that_are_constant_within_strata_are_estimated_without_error():
         slots, omega = drawn(scheme, 50, labels=np.repeat([4, 0, 7], 4))
         estimate = np.bincount(slots.run, omega * value[slots.client])
         np.testing.assert_allclose(estimate, value.mean())
-
-
-def test_groups_take_turns():
-    scheme = Cyclic(m=4, groups=3)
-    took = [np.sort(drawn(scheme, 2, t)[0].client.reshape(2, 4), axis=1) for t in range(6)]
-    for run in range(2):
-        assert sorted(np.concatenate([took[t][run] for t in range(3)])) == list(range(12))
-    np.testing.assert_array_equal(took[:3], took[3:])
-    labels = np.tile([0, 1, 2], 4)
-    slots, omega = drawn(Cyclic(m=2, groups=3, by="label"), 20, t=4, labels=labels)
-    assert (labels[slots.client] == 1).all()
-    assert (omega == 1 / 2).all()
-
-
-def test_ten_digits_of_ten_clients_give_one_of_each_with_a_tenth():
-    setup = equal(100, runs=400, labels=np.repeat(np.arange(10), 10))
-    slots, omega = play(Target().prepared(setup), setup)
-    np.testing.assert_array_equal(slots.client // 10, np.tile(np.arange(10), 400))
-    np.testing.assert_allclose(omega, 0.1)
-    assert len(np.unique(slots.client)) == 100

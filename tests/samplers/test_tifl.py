@@ -1,18 +1,10 @@
-"""TiFL (tiers), its adaptive form, and FedCS (deadline)."""
+"""TiFL: tiers of similar speed, drawn with fixed or adaptive probabilities."""
 
 import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.samplers.tifl import (
-    AdaptiveTiFL,
-    FedCS,
-    TiFL,
-    before_deadline,
-    rank_odds,
-    tier_losses,
-    tiers,
-)
+from fedsampling.samplers.tifl import AdaptiveTiFL, TiFL, rank_odds, tier_losses, tiers
 
 from .rounds import equal, play, play_all
 
@@ -51,41 +43,6 @@ def test_a_tier_without_available_clients_is_not_drawn():
     _, slots, omega = drawn(TiFL(m=3, tiers=2, odds=(1, 0)), 50, offered=[2, 6])
     assert np.bincount(slots.client).tolist() == [0, 0, 50, 0, 0, 0, 50]
     assert (omega == 1 / 2).all()
-
-
-def duration(update, upload, order):
-    """Play a schedule: everybody starts with the model, and uploads wait for one another."""
-    free = 0.0
-    for i in order:
-        free = max(free, update[i]) + upload[i]
-    return free
-
-
-def test_greedy_selection_meets_the_deadline_and_is_maximal():
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        update, upload = rng.lognormal(size=(2, 7))
-        deadline = 1 + 4 * rng.random()
-        chosen = before_deadline(update, upload, deadline).tolist()
-        assert duration(update, upload, chosen) < deadline or not chosen
-        for client in set(range(7)) - set(chosen):
-            assert duration(update, upload, [*chosen, client]) >= deadline
-        # The next is always the one that lengthens the round least.
-        for k in range(1, len(chosen)):
-            before = chosen[:k]
-            late = [duration(update, upload, [*before, i]) for i in chosen[k:]]
-            assert late[0] == pytest.approx(min(late))
-
-
-def test_without_a_shared_channel_all_clients_faster_than_the_deadline_are_selected():
-    assert before_deadline(SECONDS, np.zeros(8), 5.5).tolist() == [1, 3, 5, 7, 0]
-    _, slots, omega = drawn(FedCS(d=8, deadline=5.5), 1)
-    assert slots.client.tolist() == [1, 3, 5, 7, 0]
-    assert (omega == 1 / 5).all()
-    assert len(drawn(FedCS(d=8), 1)[1]) == 4  # quicker than the median client, 4.5
-    assert not len(drawn(FedCS(d=8, deadline=0.5), 3)[1])
-    # One after another: 1, then 1 + 2 / 2 + 2 / 2, …
-    assert len(drawn(FedCS(d=8, deadline=5.5, upload=0.9), 1)[1]) == 2
 
 
 @pytest.mark.parametrize(

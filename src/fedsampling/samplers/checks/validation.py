@@ -14,9 +14,10 @@ import numpy as np
 from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.interface.guest import lent
-from fedsampling.samplers.interface.one_run import StackedRuns, as_array, described_value, guest_of
-from fedsampling.samplers.scheme import Scheme, Slots, View
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.guest import lent
+from fedsampling.samplers.protocol.slots import Slots, View
+from fedsampling.samplers.users.one_run import StackedRuns, as_array, described_value, guard_of
 
 WEIGHT_SUM_RANGE = (0.1, 10.0)  # of the mean of Σω; weights that average updates sum to one
 WEIGHT_SUM_HINT = (
@@ -29,10 +30,10 @@ _NUMBERS = "iuf"  # NumPy's kinds of integers and floating-point numbers
 
 def call(sampler: Scheme, method: str, round: int, *arguments: Any) -> Any:
     """Call a method of a prepared sampler; a user's sampler gets and returns copies."""
-    function, guest = getattr(sampler, method), guest_of(sampler)
-    if not guest.is_user or getattr(function, "__func__", None) is getattr(Scheme, method):
+    function, guard = getattr(sampler, method), guard_of(sampler)
+    if not guard.is_user or getattr(function, "__func__", None) is getattr(Scheme, method):
         return function(*arguments)
-    with guest.calling(round):
+    with guard.calling(round):
         if isinstance(sampler, StackedRuns):  # which copies for each run
             return function(*arguments)
         return lent(function(*lent(arguments)), writeable=True)
@@ -63,7 +64,7 @@ class Checked:
 
     def blaming(self, round: int) -> AbstractContextManager[None]:
         """Report an error in the sampler's code in one line."""
-        return guest_of(self.sampler).blaming(round)
+        return guard_of(self.sampler).blaming(round)
 
     def select(self, view: View, rng: Draws, theta: Any = None) -> Slots:
         """Return the slots of a round if they are valid; `theta`: the global models."""

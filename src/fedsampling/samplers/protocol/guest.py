@@ -1,8 +1,8 @@
 """The boundary between the server and users' samplers: nothing they do reaches anyone else.
 
-A user's sampler gets read-only copies (:func:`lent`), and its results are copied.  :class:`Guest`
-surrounds its calls: an error becomes one line, and a call is refused if it draws from a generator
-that the whole process shares, or changes memory that all runs share.
+A user's sampler gets read-only copies (:func:`lent`), and its results are copied.
+:class:`CallGuard` surrounds its calls: an error becomes one line, and a call is refused if it draws
+from a generator that the whole process shares, or changes memory that all runs share.
 
 :func:`pack` converts a sampler's attributes to arrays for a checkpoint: arrays are unchanged;
 numbers, text, None, lists, tuples, sets and dicts are JSON, with marks for types that it lacks.
@@ -57,7 +57,7 @@ def lent(value: T, writeable: bool = False) -> T:
     return value
 
 
-class Guest:
+class CallGuard:
     """Surrounds the calls of a user's sampler.
 
     `kind`: the sampler's class. `named`: the sampler's name.

@@ -1,8 +1,8 @@
 """Samplers written for one run; the library stacks the runs.
 
-A job trains several seeds at once, and a :class:`~fedsampling.samplers.scheme.Scheme` handles them
-together.  A :class:`Sampler` handles one run: its ``view`` has no axis of runs, its memory consists
-of plain attributes, and it returns clients, or clients and weights::
+A job trains several seeds at once, and a :class:`~fedsampling.samplers.protocol.base.Scheme`
+handles them together.  A :class:`Sampler` handles one run: its ``view`` has no axis of runs, its
+memory consists of plain attributes, and it returns clients, or clients and weights::
 
     class ByLoss(Sampler, name="by_loss"):
         m: Positive
@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import CodeError, InputError, blaming
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.interface.guest import Guest, lent
-from fedsampling.samplers.scheme import NETWORK_NEEDS, Scheme, Setup, Slots, View, prepared_copies
+from fedsampling.samplers.protocol.base import NETWORK_NEEDS, Scheme, prepared_copies
+from fedsampling.samplers.protocol.guest import CallGuard, lent
+from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
 Selection = tuple[Ints, Array | None]  # clients, and their weights if select returned them
 SLOT_NEEDS = frozenset({"bias_updates", "update_norms", "work_losses"})  # one row per slot
@@ -78,7 +79,8 @@ class Sampler(Scheme):
     """Base class of samplers that handle one run.
 
     Settings, ``needs``, ``unbiased``, ``intermittent``, ``counts``, ``shrinks`` and ``prepare`` are
-    those of :class:`~fedsampling.samplers.scheme.Scheme`; ``prepare`` gets a setup with one run.
+    those of :class:`~fedsampling.samplers.protocol.base.Scheme`; ``prepare`` gets a setup with one
+    run.
     """
 
     def __init_subclass__(cls, name: str = "", **options: Any) -> None:
@@ -131,10 +133,10 @@ class Sampler(Scheme):
         return None
 
 
-def guest_of(sampler: Any) -> Guest:
+def guard_of(sampler: Any) -> CallGuard:
     """Return the object that surrounds the calls of a prepared sampler."""
     original = sampler._sampler if isinstance(sampler, StackedRuns) else sampler
-    return Guest(type(original), str(original.named))
+    return CallGuard(type(original), str(original.named))
 
 
 class StackedRuns:

@@ -1,4 +1,4 @@
-"""Rounds without training, in which :mod:`fedsampling.samplers.checking.check` tests a sampler."""
+"""Rounds without training, in which :mod:`fedsampling.samplers.checks.check` tests a sampler."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
-from fedsampling.samplers.checking.validation import Checked, call
-from fedsampling.samplers.scheme import Scheme, Setup, Slots, View
+from fedsampling.samplers.checks.validation import Checked, call
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
 # Small populations of clients, and observations of them, on which samplers are checked.
 #

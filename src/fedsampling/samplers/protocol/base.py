@@ -1,8 +1,8 @@
 """The base class of samplers: a sampler's class is its algorithm, its settings and its name.
 
 A sampler defines a distribution over aggregation weights ω.  In each round the server passes it a
-:class:`~fedsampling.samplers.interface.slots.View`.  The sampler returns the clients that train,
-:class:`~fedsampling.samplers.interface.slots.Slots`, and after local training one weight for each
+:class:`~fedsampling.samplers.protocol.slots.View`.  The sampler returns the clients that train,
+:class:`~fedsampling.samplers.protocol.slots.Slots`, and after local training one weight for each
 slot::
 
     class MD(Scheme, name="md"):
@@ -15,7 +15,7 @@ slot::
             return np.full(len(slots), 1 / self.m)
 
 Samplers are classes in this folder and in the files that users name
-(:mod:`fedsampling.samplers.interface.in_settings`).  A sampler's file can import everything that it
+(:mod:`fedsampling.samplers.protocol.in_settings`).  A sampler's file can import everything that it
 needs from this module.
 """
 
@@ -23,46 +23,18 @@ import re
 from collections.abc import Mapping
 from inspect import get_annotations
 from types import FunctionType
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from fedsampling.base.arrays import Array, Bools, Ints
+from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import check
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.interface.guest import Guest, is_user, lent, pack, unpack
-from fedsampling.samplers.interface.slots import (
-    Batch,
-    Setup,
-    Slots,
-    View,
-    distinct,
-    invert,
-    normalised_importances,
-)
-
-__all__ = [
-    "CONVEX_NEEDS",
-    "NETWORK_NEEDS",
-    "Array",
-    "Batch",
-    "Bools",
-    "DataScheme",
-    "Duplicates",
-    "Ints",
-    "Scheme",
-    "Setup",
-    "Slots",
-    "View",
-    "distinct",
-    "invert",
-    "normalised_importances",
-    "scheme",
-]
+from fedsampling.samplers.protocol.guest import CallGuard, is_user, lent, pack, unpack
+from fedsampling.samplers.protocol.slots import Batch, Setup, Slots, View
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a sampler's name is also a folder's
 TITLE = re.compile(r"[\w .,:;()'+/–-]{0,80}")  # pages, LaTeX and figures show it as it is
@@ -86,11 +58,6 @@ NETWORK_NEEDS = frozenset(
 CONVEX_NEEDS = frozenset(
     {"batch_gradients", "client_gradients", "mean_norms", "optimum", "sample_norms"}
 )
-
-Duplicates = Annotated[
-    Literal["independently", "once"],
-    Field(description="a client drawn twice trains twice, or once with twice the weight"),
-]
 
 
 class Scheme(Named, package="fedsampling.samplers"):
@@ -341,7 +308,7 @@ def prepared_copies(scheme: SchemeT, setup: Setup, copies: int) -> list[SchemeT]
             sampler.prepare(setup)
         return ready
     ready = [scheme.model_copy(deep=True) for _ in range(copies)]  # with lists of the user's class
-    with Guest(type(scheme), scheme.named).calling():
+    with CallGuard(type(scheme), scheme.named).calling():
         for sampler in ready:
             sampler.prepare(lent(setup))
     return ready

@@ -2,18 +2,24 @@
 
 A job stacks independent runs (seeds).  A *slot* is the local training of one client in one run.
 The slots of all runs form one flat list, so a sampler may select a different number of clients in
-each run.  Several samplers share the random draws below.
+each run.
 """
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
+
+Duplicates = Annotated[
+    Literal["independently", "once"],
+    Field(description="a client drawn twice trains twice, or once with twice the weight"),
+]
 
 
 @dataclass(frozen=True)
@@ -179,30 +185,6 @@ class Batch:
 
     index: Ints
     weight: Array
-
-
-def invert(probability: Array, u: Array) -> Ints:
-    """Turn uniform variates into clients by inverting the distribution function.
-
-    `probability`, shape (n,): sums to one up to rounding. `u`: uniform on [0, 1). Returns shape of
-    `u`: clients with positive probability.
-    """
-    cumulative = np.cumsum(probability)
-    # Division by the last value makes it exactly one, so that every u < 1 is below it.
-    return np.searchsorted(cumulative / cumulative[-1], u, side="right").astype(np.int64)
-
-
-def distinct(n: int, u: Array) -> Ints:
-    """Choose m of n units from uniform variates (runs, m); all ordered choices are equally likely.
-
-    References: The first m swaps of the shuffle of Fisher and Yates: Knuth, TAOCP 2, 3.4.2 P.
-    """
-    runs = np.arange(len(u))
-    units = np.tile(np.arange(n), (len(u), 1))
-    for j, u_j in enumerate(u.T):
-        partner = j + (u_j * (n - j)).astype(np.int64)
-        units[runs, partner], units[:, j] = units[:, j], units[runs, partner]
-    return units[:, : u.shape[1]].copy()
 
 
 def normalised_importances(slots: Slots, view: View) -> Array:

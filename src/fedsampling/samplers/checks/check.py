@@ -18,7 +18,7 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import CodeError, InputError, described, nearest
 from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
-from fedsampling.samplers.checking.rounds import (
+from fedsampling.samplers.checks.rounds import (
     POPULATIONS,
     N,
     Population,
@@ -29,10 +29,10 @@ from fedsampling.samplers.checking.rounds import (
     same_round,
     setup,
 )
-from fedsampling.samplers.checking.validation import WEIGHT_SUM_HINT, WEIGHT_SUM_RANGE
-from fedsampling.samplers.interface.in_settings import load_file
-from fedsampling.samplers.scheme import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
-from fedsampling.samplers.scheme import scheme as make_scheme
+from fedsampling.samplers.checks.validation import WEIGHT_SUM_HINT, WEIGHT_SUM_RANGE
+from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
+from fedsampling.samplers.protocol.base import scheme as make_scheme
+from fedsampling.samplers.users.files import load_file
 
 ROUNDS = 3
 RUNS = 3000  # seeds in each of these rounds, if the sampler is unbiased
@@ -43,7 +43,7 @@ NEEDS_HINT = "; `needs` must list all information that the sampler uses"
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """Result of a check that a sampler passed."""
 
     accepted: tuple[str, ...]  # populations on which the sampler passed
@@ -59,7 +59,7 @@ class Fault(NamedTuple):
     text: str  # description, with round and values
 
 
-def check_sampler(scheme: Scheme, runs: int = RUNS) -> Checked:
+def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
     """Test a sampler on small populations.
 
     Parameters
@@ -118,7 +118,7 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> Checked:
     if len(refused) == len(POPULATIONS):
         reasons = [f"population: {reason}" for reason in dict.fromkeys(refused.values())]
         raise InputError(*reasons, "population: the sampler rejects all of them; change it")
-    return Checked(tuple(name for name in POPULATIONS if name not in refused), refused)
+    return CheckResult(tuple(name for name in POPULATIONS if name not in refused), refused)
 
 
 def from_words(name: str, words: Sequence[str]) -> Scheme:

@@ -1,1 +1,0 @@
-"""The interface of samplers: one or many runs, users' files, memory and cost of a selection."""

@@ -1,0 +1,29 @@
+"""Samplers defined in users' files."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from fedsampling.base.errors import InputError, check_known, import_file, naming
+from fedsampling.base.families import OWN_FILE, load_members
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.grids import drawn
+
+
+def load_file(path: Path) -> tuple[type[Scheme], ...]:
+    """Import a user's Python file, and return the samplers that it defines."""
+    if not os.path.isfile(path):
+        raise InputError(f"{path}: no such file; check the path")
+    name = OWN_FILE + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    members = load_members(Scheme, name, path, lambda: import_file(path, name, "a sampler"))
+    if not members:
+        raise InputError(
+            f"{path}: defines no sampler; derive a class with a name from Sampler: "
+            'class Mine(fedsampling.Sampler, name="mine")'
+        )
+    with naming(str(path)):
+        for member in members:
+            keys = [key for key in member.model_fields if key != member.key]
+            check_known(member.grid, keys, f"grid of {member.named}: '{{}}' is no setting")
+            drawn(member.named, 1)
+    return members
