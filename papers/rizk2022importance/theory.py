@@ -1,0 +1,218 @@
+"""The exact mean-square deviation of FedAvg and ISFedAvg: quadratic loss, fixed probabilities.
+
+The gradient of the loss (55) is affine in w, so a step, an agent's training and a round are random
+affine maps.  In coordinates z = (w − w^o, 1) they are matrices of size D = M + 1, and those of
+different rounds are independent: z_i = R_i z_{i−1} yields the linear recursion
+
+    E[z_i ⊗ z_i] = E[R ⊗ R] E[z_{i−1} ⊗ z_{i−1}],
+
+of second moments, first moments and the constant 1; for M = 2 its matrix is 9 × 9.  E[R ⊗ R]
+follows from the inclusion probabilities of units and of pairs of units, without approximation:
+
+- A step of agent k is T = I − μ_k G, where μ_k = μ/(K p_k), divided by E_k in equation (8), and
+  G = Σ_b ω_b G_b sums its batch.  G_n = [[2 u uᵀ + 2ρ I, ∇Q_k(w^o; x_n)], [0, 0]] maps z to the
+  gradient of sample n.
+- Its training is a product of E_k independent steps, H_k: E[H_k] = E[T]^E_k and E[H_k ⊗ H_k] =
+  E[T ⊗ T]^E_k.
+- A round is R = (1/L) Σ_{k ∈ S} H_k.  Different agents train independently of each other.
+
+References
+----------
+Rizk, Vlaski, Sayed: Federated Learning under Importance Sampling. IEEE TSP 2022, equations (7) to
+(9), (55), (56), section IV-C.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fedsampling.base.arrays import Array
+from fedsampling.base.errors import InputError
+from fedsampling.experiments.simulations.federated import (
+    Federated,
+    at_optimum,
+    build_learner,
+    build_sampler,
+)
+from fedsampling.learning.training.convex import ConvexLearner
+from fedsampling.samplers.basic import Uniform
+from fedsampling.samplers.importance import (
+    UNIT,
+    ISFedAvg,
+    capped,
+    progressive_totals,
+    systematic_units,
+)
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """The recursion E[z_i ⊗ z_i] = `matrix` E[z_{i−1} ⊗ z_{i−1}] with z_i = (w_i − w^o, 1).
+
+    `matrix`, shape (D², D²); `start`, shape (D²,): z_0 ⊗ z_0.
+    """
+
+    matrix: Array
+    start: Array
+
+    @property
+    def growth(self) -> float:
+        """The spectral radius of the map of second moments; there is a steady state if below 1."""
+        size = round(np.sqrt(len(self.start)))
+        blocks = self.matrix.reshape(size, size, size, size)
+        second = blocks[:-1, :-1, :-1, :-1].reshape((size - 1) ** 2, (size - 1) ** 2)
+        return float(np.abs(np.linalg.eigvals(second)).max())
+
+    def msd(self, rounds: int) -> float:
+        """Return E‖w_i − w^o‖² after i = `rounds` iterations, equation (56)."""
+        return _msd(np.linalg.matrix_power(self.matrix, rounds) @ self.start)
+
+    def steady_msd(self) -> float:
+        """Return the limit of :meth:`msd`, the fixed point; infinite if there is none."""
+        if self.growth >= 1:
+            return np.inf
+        inner, constant = self.matrix[:-1, :-1], self.matrix[:-1, -1]
+        moments = np.linalg.solve(np.eye(len(inner)) - inner, constant)
+        return _msd(np.append(moments, 1.0))
+
+
+def recursion(run: Federated) -> Recursion:
+    """Derive the recursion of a training run from its data, its work and its probabilities.
+
+    Parameters
+    ----------
+    run : Federated
+        Settings of a run on generated data with the linear model, whose sampler is ``uniform`` or
+        ``isfedavg`` with the ``optimal`` probabilities.
+
+    Returns
+    -------
+    Recursion
+
+    Raises
+    ------
+    InputError
+        If the gradient is not affine, or if the probabilities change during the run.
+    """
+    problem = run.dataset.load("generated", run.problem_seed, Path(), None)
+    learner = build_learner(run.model, run.work, problem, run.problem_seed)
+    if not learner.model.quadratic:
+        raise InputError("model.name: the recursion needs an affine gradient; use linear")
+    optimum = at_optimum(learner.model, problem)
+    sampler = build_sampler(run.sampler, learner, 1, optimum)
+    K = problem.n_clients
+    pairs: list[Array]  # E[ω_n ω_m] of the samples of each agent
+    if type(sampler) is Uniform:  # its subclasses have other weights
+        L = sampler.m
+        agents, step = without_replacement(K, L), np.full(K, run.work.step)
+        pairs = [
+            with_replacement(int(n), int(B)) / B**2
+            for n, B in zip(problem.n_samples, learner.B, strict=True)
+        ]
+    elif isinstance(sampler, ISFedAvg) and sampler.probabilities == "optimal":
+        L, held = sampler.m, sampler.state()
+        pi = capped(held["p_agents"][0], L)
+        agents, step = systematic(pi), run.work.step * L / (K * pi)
+        of_data = capped(held["p_data"], learner.B)
+        pairs = [
+            systematic(pi_k[:n]) / np.multiply.outer(n * pi_k[:n], n * pi_k[:n])
+            for pi_k, n in zip(of_data, problem.n_samples, strict=True)
+        ]
+    else:
+        raise InputError("sampler: the recursion needs fixed probabilities; use uniform or optimal")
+    if run.work.correct:
+        step = step / learner.E
+    trained = [
+        _training(G, weights, mu, int(epochs))
+        for G, weights, mu, epochs in zip(
+            _gradients(learner, optimum["w"]), pairs, step, learner.E, strict=True
+        )
+    ]
+    single, double = (np.stack(maps) for maps in zip(*trained, strict=True))
+    own = np.tensordot(np.diag(agents), double, 1)
+    others = second_moment(single, agents - np.diag(np.diag(agents)))
+    start = np.append(-optimum["w"], 1.0)
+    return Recursion((own + others) / L**2, np.kron(start, start))
+
+
+def systematic(pi: Array) -> Array:
+    """Return the inclusion probabilities of pairs under :func:`~.importance.hartley_rao`.
+
+    A systematic sample is a step function of its only variate d, constant between the fractional
+    parts of the progressive totals.  Therefore at most n + 1 different samples occur, and the
+    width of each interval is the probability of its sample.
+
+    Parameters
+    ----------
+    pi : float array, shape (n,)
+        Inclusion probabilities of single units, which sum to an integer.
+
+    Returns
+    -------
+    float array, shape (n, n)
+        π_kl; the diagonal is π_k.
+    """
+    totals = progressive_totals(pi)
+    starts = np.unique(np.append(totals % UNIT, 0))
+    probability = np.diff(starts, append=UNIT) / UNIT
+    samples = systematic_units(totals[None], starts / UNIT).astype(np.float64)
+    return samples.T @ (probability[:, None] * samples)
+
+
+def without_replacement(n: int, size: int) -> Array:
+    """Return the inclusion probabilities of pairs if all samples of `size` units are as likely."""
+    pairs = np.full((n, n), size * (size - 1) / (n * max(n - 1, 1)))
+    np.fill_diagonal(pairs, size / n)
+    return pairs
+
+
+def with_replacement(n: int, size: int) -> Array:
+    """Return E[c_k c_l] if unit k is drawn c_k times in `size` draws with equal probabilities."""
+    return np.full((n, n), size * (size - 1) / n**2) + np.eye(n) * (size / n)
+
+
+def second_moment(maps: Array, pairs: Array) -> Array:
+    """Return Σ_kl π_kl A_k ⊗ A_l, the second moment of a sum of maps over a random sample.
+
+    `maps`, shape (n, D, D): A_k. `pairs`, shape (n, n): π_kl. Returns shape (D², D²).
+    """
+    n, D, _ = maps.shape
+    flat = maps.reshape(n, D * D)
+    products = (flat.T @ pairs @ flat).reshape(D, D, D, D)  # of A[i, j] and A[p, q]
+    return products.transpose(0, 2, 1, 3).reshape(D * D, D * D)
+
+
+def _gradients(learner: ConvexLearner, optimum: Array) -> Iterator[Array]:
+    """Yield G_n of all samples of each agent, shape (N_k, D, D)."""
+    model, data = learner.model, learner.data
+    M = len(optimum)
+    for first, end in zip(data.start[:-1], data.start[1:], strict=True):
+        u, d = data.x[first:end], data.y[first:end]
+        z = u @ optimum
+        G = np.zeros((end - first, M + 1, M + 1))
+        outer = u[:, :, None] * u[:, None, :]
+        G[:, :M, :M] = model.curvature(z, d)[:, None, None] * outer + 2 * model.rho * np.eye(M)
+        G[:, :M, M] = model.slope(z, d)[:, None] * u + 2 * model.rho * optimum
+        yield G
+
+
+def _training(G: Array, pairs: Array, step: float, epochs: int) -> tuple[Array, Array]:
+    """Return E[H_k] and E[H_k ⊗ H_k] of an agent with the samples' gradients `G`.
+
+    `pairs`, shape (N_k, N_k): E[ω_n ω_m] of the weights in a batch, whose means are 1/N_k.
+    """
+    identity, mean = np.eye(G.shape[1]), G.mean(0)
+    linear = np.kron(identity, mean) + np.kron(mean, identity)
+    double = np.eye(len(linear)) - step * linear + step**2 * second_moment(G, pairs)
+    return (
+        np.linalg.matrix_power(identity - step * mean, epochs),
+        np.linalg.matrix_power(double, epochs),
+    )
+
+
+def _msd(moments: Array) -> float:
+    """Return the trace of E[(w − w^o)(w − w^o)ᵀ], a block of E[z ⊗ z]."""
+    size = round(np.sqrt(len(moments)))
+    return float(np.trace(moments.reshape(size, size)[:-1, :-1]))
