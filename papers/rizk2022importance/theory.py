@@ -22,13 +22,13 @@ Rizk, Vlaski, Sayed: Federated Learning under Importance Sampling. IEEE TSP 2022
 (9), (55), (56), section IV-C.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from fedsampling.base.arrays import Array
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.simulations.federated import (
     Federated,
@@ -124,13 +124,8 @@ def recursion(run: Federated) -> Recursion:
         raise InputError("sampler: the recursion needs fixed probabilities; use uniform or optimal")
     if run.work.correct:
         step = step / learner.E
-    trained = [
-        _training(G, weights, mu, int(epochs))
-        for G, weights, mu, epochs in zip(
-            _gradients(learner, optimum["w"]), pairs, step, learner.E, strict=True
-        )
-    ]
-    single, double = (np.stack(maps) for maps in zip(*trained, strict=True))
+    mean, square = _batches(learner, optimum["w"], pairs)
+    single, double = _training(mean, square, step, learner.E)
     own = np.tensordot(np.diag(agents), double, 1)
     others = second_moment(single, agents - np.diag(np.diag(agents)))
     start = np.append(-optimum["w"], 1.0)
@@ -170,7 +165,9 @@ def without_replacement(n: int, size: int) -> Array:
 
 def with_replacement(n: int, size: int) -> Array:
     """Return E[c_k c_l] if unit k is drawn c_k times in `size` draws with equal probabilities."""
-    return np.full((n, n), size * (size - 1) / n**2) + np.eye(n) * (size / n)
+    pairs = np.full((n, n), size * (size - 1) / n**2)
+    pairs[np.diag_indices(n)] += size / n
+    return pairs
 
 
 def second_moment(maps: Array, pairs: Array) -> Array:
@@ -184,32 +181,41 @@ def second_moment(maps: Array, pairs: Array) -> Array:
     return products.transpose(0, 2, 1, 3).reshape(D * D, D * D)
 
 
-def _gradients(learner: ConvexLearner, optimum: Array) -> Iterator[Array]:
-    """Yield G_n of all samples of each agent, shape (N_k, D, D)."""
-    model, data = learner.model, learner.data
-    M = len(optimum)
-    for first, end in zip(data.start[:-1], data.start[1:], strict=True):
-        u, d = data.x[first:end], data.y[first:end]
-        z = u @ optimum
-        G = np.zeros((end - first, M + 1, M + 1))
-        outer = u[:, :, None] * u[:, None, :]
-        G[:, :M, :M] = model.curvature(z, d)[:, None, None] * outer + 2 * model.rho * np.eye(M)
-        G[:, :M, M] = model.slope(z, d)[:, None] * u + 2 * model.rho * optimum
-        yield G
+def _batches(learner: ConvexLearner, optimum: Array, pairs: Sequence[Array]) -> tuple[Array, Array]:
+    """Return E[G] and E[G ⊗ G] of a batch of each agent, shapes (K, D, D) and (K, D², D²).
 
-
-def _training(G: Array, pairs: Array, step: float, epochs: int) -> tuple[Array, Array]:
-    """Return E[H_k] and E[H_k ⊗ H_k] of an agent with the samples' gradients `G`.
-
-    `pairs`, shape (N_k, N_k): E[ω_n ω_m] of the weights in a batch, whose means are 1/N_k.
+    `pairs`: E[ω_n ω_m] of the weights of an agent's samples, whose means are 1/N_k.
     """
-    identity, mean = np.eye(G.shape[1]), G.mean(0)
-    linear = np.kron(identity, mean) + np.kron(mean, identity)
-    double = np.eye(len(linear)) - step * linear + step**2 * second_moment(G, pairs)
-    return (
-        np.linalg.matrix_power(identity - step * mean, epochs),
-        np.linalg.matrix_power(double, epochs),
-    )
+    model, data, M = learner.model, learner.data, len(optimum)
+    u, z = data.x, data.x @ optimum
+    G = np.zeros((len(u), M + 1, M + 1))
+    curvature = model.curvature(z, data.y)[:, None, None]
+    G[:, :M, :M] = curvature * u[:, :, None] * u[:, None, :] + 2 * model.rho * np.eye(M)
+    G[:, :M, M] = model.slope(z, data.y)[:, None] * u + 2 * model.rho * optimum
+    agents = np.split(G, data.start[1:-1])
+    square = [second_moment(G_k, of_k) for G_k, of_k in zip(agents, pairs, strict=True)]
+    return np.stack([G_k.mean(0) for G_k in agents]), np.stack(square)
+
+
+def _training(mean: Array, square: Array, step: Array, E: Ints) -> tuple[Array, Array]:
+    """Return E[H_k] and E[H_k ⊗ H_k] of all agents, from :func:`_batches` and μ_k."""
+    D = mean.shape[-1]
+    identity, mu = np.eye(D), step[:, None, None]
+    linear = _products(identity, mean) + _products(mean, identity)
+    single, double = identity - mu * mean, np.eye(D * D) - mu * linear + mu**2 * square
+    for epochs in np.unique(E):
+        trained = epochs == E
+        for maps in (single, double):
+            maps[trained] = np.linalg.matrix_power(maps[trained], epochs)
+    return single, double
+
+
+def _products(left: Array, right: Array) -> Array:
+    """Return the Kronecker products of matrices, or of stacks of them."""
+    both = np.einsum("...ij,...pq->...ipjq", left, right)
+    D = left.shape[-1]
+    products: Array = both.reshape(*both.shape[:-4], D * D, D * D)
+    return products
 
 
 def _msd(moments: Array) -> float:
