@@ -65,17 +65,20 @@ class Recursion:
         second = blocks[:-1, :-1, :-1, :-1].reshape((size - 1) ** 2, (size - 1) ** 2)
         return float(np.abs(np.linalg.eigvals(second)).max())
 
-    def msd(self, rounds: int) -> float:
-        """Return E‖w_i − w^o‖² after i = `rounds` iterations, equation (56)."""
-        return _msd(np.linalg.matrix_power(self.matrix, rounds) @ self.start)
+    def course(self, rounds: int) -> Array:
+        """Return E‖w_i − w^o‖², equation (56), for i = 0, …, `rounds`."""
+        moments = [self.start]
+        for _ in range(rounds):
+            moments.append(self.matrix @ moments[-1])
+        return _msd(np.stack(moments))
 
     def steady_msd(self) -> float:
-        """Return the limit of :meth:`msd`, the fixed point; infinite if there is none."""
+        """Return the limit of :meth:`course`, its fixed point; infinite if there is none."""
         if self.growth >= 1:
             return np.inf
         inner, constant = self.matrix[:-1, :-1], self.matrix[:-1, -1]
         moments = np.linalg.solve(np.eye(len(inner)) - inner, constant)
-        return _msd(np.append(moments, 1.0))
+        return float(_msd(np.append(moments, 1.0)))
 
 
 def recursion(run: Federated) -> Recursion:
@@ -218,7 +221,8 @@ def _products(left: Array, right: Array) -> Array:
     return products
 
 
-def _msd(moments: Array) -> float:
-    """Return the trace of E[(w − w^o)(w − w^o)ᵀ], a block of E[z ⊗ z]."""
-    size = round(np.sqrt(len(moments)))
-    return float(np.trace(moments.reshape(size, size)[:-1, :-1]))
+def _msd(moments: Array) -> Array:
+    """Return the trace of E[(w − w^o)(w − w^o)ᵀ], a block of E[z ⊗ z], shape (..., D²)."""
+    size = round(np.sqrt(moments.shape[-1]))
+    blocks = moments.reshape(*moments.shape[:-1], size, size)
+    return np.asarray(np.einsum("...mm->...", blocks[..., :-1, :-1]))

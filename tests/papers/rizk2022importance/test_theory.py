@@ -60,7 +60,7 @@ def test_it_is_the_mean_of_simulated_runs(sampler, correct):
     changes = {"sampler": sampler, "work": WORK | {"correct": correct}, "rounds": 40, "every": 4}
     runs = np.array([array(t, "msd") for t in tables("federated", range(2000), **changes)])
     exact = recursion(**changes)
-    expected = [exact.msd(round_) for round_ in range(0, 41, 4)]
+    expected = exact.course(40)[::4]
     error = runs.std(0, ddof=1) / np.sqrt(len(runs))
     # Five standard errors: ten comparisons raise a false alarm with probability 6e-6.
     assert (np.abs(runs.mean(0) - expected)[1:] < 5 * error[1:]).all()
@@ -73,7 +73,7 @@ def test_without_noise_it_is_the_course_of_a_single_run():
     changes = {"sampler": OPTIMAL | {"m": 8}, "work": everything, "rounds": 6, "every": 1}
     (table,) = tables("federated", **changes)
     exact = recursion(**changes)
-    assert [exact.msd(round_) for round_ in range(7)] == pytest.approx(array(table, "msd"))
+    assert exact.course(6) == pytest.approx(array(table, "msd"))
     one_epoch = recursion(**changes | {"work": everything | {"epochs": [1, 1]}})
     assert one_epoch.steady_msd() == pytest.approx(0, abs=1e-12)  # gradient descent
 
@@ -81,14 +81,15 @@ def test_without_noise_it_is_the_course_of_a_single_run():
 def test_the_steady_state_is_the_limit():
     exact = recursion(sampler=OPTIMAL)
     assert exact.growth < 1
-    assert exact.steady_msd() == pytest.approx(exact.msd(10_000))
+    assert exact.steady_msd() == pytest.approx(exact.course(2000)[-1])
 
 
 def test_without_a_limit_it_is_infinite():
     exact = recursion(sampler=OPTIMAL, work=WORK | {"step": 1.0})
     assert exact.growth > 1
     assert exact.steady_msd() == np.inf
-    assert exact.msd(21) / exact.msd(20) == pytest.approx(exact.growth, rel=1e-3)
+    course = exact.course(21)
+    assert course[21] / course[20] == pytest.approx(exact.growth, rel=1e-3)
 
 
 @pytest.mark.parametrize(
