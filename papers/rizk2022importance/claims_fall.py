@@ -62,10 +62,12 @@ def _by_rival(compared: pd.DataFrame) -> str:
         leads = [Estimate(row.higher_db, row.low, row.high, row.seeds) for row in rows.itertuples()]
         parts = [above(lead, 0.0) for lead in leads]
         texts.append(
-            f"against {name} it holds in {parts.count('holds')} and fails in "
-            f"{parts.count('fails')} of {len(parts)} (median {show(rows['higher_db'].median())} dB)"
+            f"against {name}, {parts.count('holds')} of {len(parts)} hold and "
+            f"{parts.count('fails')} fail (median lead {show(rows['higher_db'].median())} dB)"
         )
-    return f"Single comparisons: {'; '.join(texts)}. The others are undecided."
+    return (
+        f"Comparisons over populations and windows: {'; '.join(texts)}; the others are undecided."
+    )
 
 
 def _failing_cells(failing: pd.DataFrame) -> str:
