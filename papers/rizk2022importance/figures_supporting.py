@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from fedsampling.base.text import show
 from fedsampling.evidence.verdicts import Finding
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.artefacts import (
     Alternative,
     Artefact,
@@ -32,6 +32,7 @@ from fedsampling.report.drawing.style import (
 )
 
 from . import claims
+from .claims_fall import share_finding
 from .measures import (
     BALANCED,
     CELL,
@@ -46,6 +47,7 @@ from .measures import (
     population_in_words,
     populations,
 )
+from .steady_states import exact
 
 # Comparisons of the sensitivity figure.
 COLOURS = {
@@ -272,7 +274,9 @@ EARLIER = {"steady": "regression", "steady_standard": "standard"}  # runs of 2,5
 def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     """Judge the claims under the choices most likely to change their verdicts."""
     names = ("c1", "c2", "c3", "c4", "c5")
-    judged = {name: getattr(claims, name)(summaries, paper.claims[name], paper) for name in names}
+    judged = {
+        name: judge_function(paper, name)(summaries, paper.claims[name], paper) for name in names
+    }
     return tabulate(judged, _alternatives(summaries, paper))
 
 
@@ -282,7 +286,7 @@ def _alternatives(summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
     early, longer, late = (
         int(summaries[name].setting("rounds")) for name in ("regression", "longer", "steady")
     )
-    fedavg, true = ((summaries["steady"], name, "base") for name in ("fedavg", TRUE))
+    fedavg, true = (exact((summaries["steady"], name, "base")) for name in ("fedavg", TRUE))
     yield instead(
         "c1",
         "FedAvg's steps divided by E_k, in the chosen population",
@@ -299,7 +303,7 @@ def _alternatives(summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
         f"while {WINDOWS[1]}, all populations and baselines": cells["window"] == WINDOWS[1],
         "the chosen population alone": cells["experiment"] == "regression",
     }.items():
-        yield instead("c3", choice, claims.share_finding(cells.loc[chosen, "part"]))
+        yield instead("c3", choice, share_finding(cells.loc[chosen, "part"]))
     alone = {name: runs for name, runs in summaries.items() if name != claims.FEW_STEADY}
     yield _wider("c4", alone, paper, " dB")
     earlier = {**alone, **{name: summaries[before] for name, before in EARLIER.items()}}

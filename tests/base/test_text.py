@@ -5,7 +5,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fedsampling.base.text import align, format_bytes, format_duration, listed, show, show_alike
+from fedsampling.base.text import (
+    align,
+    format_bytes,
+    format_duration,
+    listed,
+    show,
+    show_alike,
+    show_interval,
+)
 
 
 def test_cells_are_aligned_to_the_left_and_numbers_to_the_right():
@@ -43,6 +51,11 @@ def test_sizes_have_a_unit(count, text):
 )
 def test_three_significant_digits(value, text):
     assert show(value) == text
+
+
+def test_an_exact_number_has_no_interval():
+    assert show_interval(5.312, 5.1, 5.52) == "5.31 [5.10, 5.52]"
+    assert show_interval(5.312, 5.312, 5.312) == "5.31"
 
 
 def test_a_censored_value_is_more_than_the_end():

@@ -44,7 +44,9 @@ def show_alike(values: Sequence[float], digits: int = 3) -> list[str]:
 
 
 def show_interval(value: float, low: float, high: float, digits: int = 3) -> str:
-    """Format a number with its interval as ``5.31 [5.10, 5.52]``."""
+    """Format a number with its interval as ``5.31 [5.10, 5.52]``, an exact one without."""
+    if low == value == high:
+        return show(value, digits)
     return f"{show(value, digits)} [{show(low, digits)}, {show(high, digits)}]"
 
 

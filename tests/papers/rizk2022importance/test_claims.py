@@ -9,11 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from papers.rizk2022importance.measures import BASELINES, SCHEMES, STANDARD
+from papers.rizk2022importance.measures import SCHEMES, STANDARD
+from papers.rizk2022importance.steady_states import OURS
+from papers.rizk2022importance.theory import Recursion
 from scipy import stats
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.papers import judge_function, load_paper
 from papers.rizk2022importance import claims
 
 from ..shared import PAPERS, made_up
@@ -26,7 +28,7 @@ EARLY = np.where(AT < 0.8 * ROUNDS, 50, 1) / 100  # testing errors before the la
 
 
 def judge(name, claim=None, **summaries):
-    return getattr(claims, name)(summaries, claim or PAPER.claims[name], PAPER)
+    return judge_function(PAPER, name)(summaries, claim or PAPER.claims[name], PAPER)
 
 
 def summary(curves, seeds=SEEDS, spread=0.01, shared=0.3, case="base"):
@@ -94,10 +96,6 @@ def errors(fedavg, tracked, balanced=0.2):
 @pytest.mark.parametrize(
     ("claim", "runs", "verdict"),
     [
-        ("c1", lambda: steady(22.2), "reproduced"),
-        ("c1", lambda: steady(24.3), "partly reproduced"),
-        ("c1", lambda: steady(23.9, spread=0.3), "partly reproduced"),  # it crosses the margin
-        ("c1", lambda: steady(-2.0), "contradicted"),
         ("c2", lambda: distances(HALFWAY, 1.40e-2, 1.40e-2), "reproduced"),
         ("c2", lambda: distances(HALFWAY, 4.00e-2, 4.00e-2), "partly reproduced"),
         ("c2", lambda: distances(HALFWAY, 1.22e-2, 8.00e-2), "contradicted"),
@@ -124,10 +122,46 @@ def test_claims_follow_the_numbers_of_their_runs(claim, runs, verdict):
     assert judge(claim, **runs()).verdict == verdict
 
 
-def test_c1_gives_both_gaps():
-    ours = judge("c1", **steady(22.2)).ours.replace("−", "-")
-    first, *_, last = re.findall(r"(-?[\d.]+) dB", ours)
-    assert [float(first), float(last)] == pytest.approx([22.2, 19.2], abs=0.1)
+def levelling_off_at(decibels):
+    """A recursion whose second moment falls to this level."""
+    matrix = np.diag([0.5, 0.5, 0.5, 1.0])
+    matrix[0, -1] = 0.5 * 10 ** (decibels / 10)
+    return Recursion(matrix, np.array([1.0, -1.0, -1.0, 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("gap", "verdict"),
+    [(22.2, "reproduced"), (24.3, "partly reproduced"), (-2.0, "contradicted")],
+)
+def test_c1_follows_the_exact_gap(gap, verdict):
+    both = levelling_off_at(gap - 40), levelling_off_at(-40)
+    finding = claims.gap_finding(*both, PAPER.claims["c1"], 23.1)
+    assert finding.verdict == verdict
+    (drawn,) = finding.drawn
+    assert [drawn.low, drawn.value, drawn.high] == pytest.approx([gap] * 3)
+
+
+def test_c1_compares_nothing_where_a_second_moment_grows_without_bound():
+    growing = Recursion(np.diag([1.1, 0.5, 0.5, 1.0]), np.ones(4))
+    finding = claims.gap_finding(levelling_off_at(0), growing, PAPER.claims["c1"], 23.1)
+    assert finding.verdict == "not comparable"
+    assert "factor of 1.10" in finding.ours
+
+
+def test_c1_is_judged_in_every_population_once(pipeline):
+    runs = pipeline.summaries
+    finding = judge("c1", **runs)
+    # The chosen population is one of `sensitivity`; `few` and `few_steady` share cases.
+    spread, *few = (
+        set(runs[name].settings["cases"]) for name in ("sensitivity", "few", "few_steady")
+    )
+    settings = [reading.setting for reading in finding.readings]
+    assert len(set(settings)) == len(settings) == len(spread) + len(set.union(*few))
+    assert settings[0] == OURS
+    exact, divided, simulated = finding.drawn
+    assert exact.low == exact.value == exact.high > divided.value
+    assert simulated.seeds == 4
+    assert finding.drawn == finding.readings[0].drawn
 
 
 def test_c2_names_the_distances_that_agree_or_do_not_halve():
@@ -135,33 +169,6 @@ def test_c2_names_the_distances_that_agree_or_do_not_halve():
     assert finding.verdict == "partly reproduced"
     assert "only that of the agents agrees with the paper's" in finding.reason
     assert judge("c2", **distances(HALFWAY, 8e-2, 1.54e-2)).reason.endswith("agents.")
-
-
-def test_c1_is_undecided_in_a_population_that_is_not_steady():
-    panels = {}
-    for name, (baseline, sampler) in BASELINES.items():
-        panels[name] = levels("a", fedavg=5.0, isfedavg_tracked=0.5, isfedavg_optimal=0.0)
-        panels[baseline] = levels("a", **{sampler: {"sensitivity": 8.0, "few": 23.0}[name]})
-    rows = panels["few"].rows  # single repetitions drift too much for the test
-    drifting = rows.assign(value=rows["value"] * np.exp(-0.02 * rows["at"]))
-    panels["few"] = replace(panels["few"], rows=drifting)
-    finding = judge("c1", **steady(), **panels)
-    assert finding.verdict == "depends on unstated choices"
-    seeds_of = "the chosen population with the seeds of {}; 100 iterations"
-    assert {reading.setting: reading.verdict for reading in finding.readings} == {
-        "the chosen population": "partly reproduced",
-        seeds_of.format("sensitivity"): "partly reproduced",
-        seeds_of.format("few"): "inconclusive",
-    }
-    assert finding.caveat.startswith("In 1 of the populations")
-
-
-def test_c1_depends_on_the_population_where_a_steady_one_has_the_papers_gap():
-    four_noisy = levels(case="a", isfedavg_tracked=0.0, isfedavg_optimal=0.0)
-    standard = levels(case="a", seeds=2 * SEEDS, standard=23.0)  # more seeds are left out
-    finding = judge("c1", **steady(), few_steady=four_noisy, few_steady_standard=standard)
-    assert [reading.verdict for reading in finding.readings] == ["partly reproduced", "reproduced"]
-    assert finding.verdict == "depends on unstated choices"
 
 
 def test_c2_is_judged_in_other_populations_too():
@@ -172,10 +179,9 @@ def test_c2_is_judged_in_other_populations_too():
     assert [reading.verdict for reading in finding.readings] == ["reproduced", "contradicted"]
 
 
-@pytest.mark.parametrize("claim", ["c1", "c4"])
-def test_a_steady_state_claim_is_open_where_a_curve_still_falls_or_is_too_noisy(claim):
-    runs = steady(standard=23.1, tracked=0.0)
-    assert judge(claim, **runs).verdict == "reproduced"
+def test_c4_is_open_where_a_curve_still_falls_or_is_too_noisy():
+    runs = steady(tracked=0.0)
+    assert judge("c4", **runs).verdict == "reproduced"
     for moving in (np.exp(-0.02 * AT), np.where(AT % 20 == 0, 1e-4, 1e2)):
         rows = runs["steady"].rows.copy()
         chosen = rows["sampler"] == "isfedavg-optimal"
@@ -183,8 +189,9 @@ def test_a_steady_state_claim_is_open_where_a_curve_still_falls_or_is_too_noisy(
         noisy = moving.max() > 1
         up_and_down = (-1.0) ** rows["seed"] if noisy else 1.0
         rows.loc[chosen, "value"] *= rows["at"].map(factor) ** up_and_down
-        finding = judge(claim, **{**runs, "steady": replace(runs["steady"], rows=rows)})
+        finding = judge("c4", **{**runs, "steady": replace(runs["steady"], rows=rows)})
         assert finding.verdict == "inconclusive"
+        assert set(finding.parts.values()) == {"open"}
         assert "Not at a steady state" in finding.reason
         assert "true" in finding.reason
 
@@ -197,7 +204,14 @@ def test_c3_is_judged_over_every_population_once():
     panel = Summary(rows, {**chosen.settings, "cases": cases}, {})
     standard = replace(panel, rows=rows[rows["sampler"] == "fedavg"])
     finding = judge("c3", **runs, sensitivity=panel, uncorrected=standard)
-    assert finding.reason.startswith("In 2 populations, ")
+    # Two populations, each with two windows; FedAvg has two baselines, the others count with both.
+    counts = re.findall(r"against (.*?), (\d+) of (\d+) hold and (\d+) fail ", finding.reason)
+    assert counts == [
+        ("FedAvg with steps divided by E_k", "4", "4", "0"),
+        ("standard FedAvg", "4", "4", "0"),
+        ("the tracked probabilities", "8", "8", "0"),
+        ("the true probabilities", "8", "8", "0"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +222,7 @@ def test_c4_depends_on_the_population_where_verdicts_differ(elsewhere, verdict):
     finding = judge("c4", **steady(tracked=3.0), few_steady=four_noisy)
     assert finding.verdict == verdict
     assert [reading.setting for reading in finding.readings] == [
-        claims.OURS,
+        OURS,
         "the chosen population with the seeds of few_steady; 100 iterations",
     ]
 
