@@ -26,6 +26,7 @@ UV = Path(sys.executable).with_name("uv")
 PIP = [sys.executable, "-m", "pip"]
 OPTIONS = ["--quiet", "--no-deps", "--no-build-isolation"]  # a lock has all dependencies
 OF_CUDA = ("torch", "torchvision", "triton", "cuda-", "nvidia-")
+NOT_OFFERED = "No matching distribution|conflicting dependencies|no version of|has no (usable )?wheels"
 CUDA_SIZE, CPU_SIZE = "2.7 GB of downloads", "0.2 GB"
 # pip's settings by the variables through which uv learns them.
 SETTINGS = {
@@ -138,7 +139,8 @@ def install(packages: Entries) -> bool:
     error = uv_install(packages) if is_uv_used() else pip_install(packages)
     if error and not is_not_offered(error):
         if not is_uv_used():
-            stop(f"pip: {error}")
+            lines = [line for line in error.splitlines() if not line.startswith("WARNING")]
+            stop("\n".join(["pip failed", *lines]))
         say(f"uv failed, so pip installs the packages: {error.splitlines()[0]}")
         os.environ["INSTALLER"] = "pip"
         return install(packages)
@@ -152,7 +154,7 @@ def is_uv_used() -> bool:
 
 def is_not_offered(error: str) -> bool:
     """Whether the indexes could be read, but lack a package or its build for this platform."""
-    return bool(re.search(r"No matching distribution|no version of|has no (usable )?wheels", error))
+    return bool(re.search(NOT_OFFERED, error))
 
 
 def uv_install(packages: Entries, *options: str) -> str:
