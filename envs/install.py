@@ -1,10 +1,10 @@
-"""install.py LOCK [PROJECT]: install a lock's packages, and a project as editable, for this Python.
+"""install.py LOCK [PROJECT]: install a lock's packages for this Python, and a project as editable.
 
-Every file is checked against its hashes.  uv, itself in the main lock, installs them from the indexes
-that pip is configured for; where uv is not available or fails, pip does (INSTALLER=pip: always).
+Every file is checked against its hashes.  uv, itself in the main lock, installs them from the
+indexes that pip is configured for.  If uv is not available or fails, or if INSTALLER=pip, pip does.
 
-The variable TORCH chooses the build of PyTorch on Linux: cpu, cuda, or auto (the default): the build
-that is installed, or else CUDA if a GPU is visible.
+The variable TORCH chooses the build of PyTorch on Linux: cpu, cuda, or auto (the default).  auto is
+the build that is installed, or else CUDA if a GPU is visible.
 """
 
 import ast
@@ -26,7 +26,9 @@ UV = Path(sys.executable).with_name("uv")
 PIP = [sys.executable, "-m", "pip"]
 OPTIONS = ["--quiet", "--no-deps", "--no-build-isolation"]  # a lock has all dependencies
 OF_CUDA = ("torch", "torchvision", "triton", "cuda-", "nvidia-")
-NOT_OFFERED = "No matching distribution|conflicting dependencies|no version of|has no (usable )?wheels"
+NOT_OFFERED = (
+    "No matching distribution|conflicting dependencies|no version of|has no (usable )?wheels"
+)
 CUDA_SIZE, CPU_SIZE = "2.7 GB of downloads", "0.2 GB"
 # pip's settings by the variables through which uv learns them.
 SETTINGS = {
@@ -117,7 +119,9 @@ def installed_build() -> str:
 def is_gpu_visible() -> bool:
     """Whether NVIDIA's driver lists a GPU; in WSL2, its command may not be on the PATH."""
     command = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/lib/wsl/lib")
-    return bool(command) and not subprocess.run([str(command), "-L"], capture_output=True).returncode
+    return (
+        bool(command) and not subprocess.run([str(command), "-L"], capture_output=True).returncode
+    )
 
 
 def install_cpu_build(packages: Entries) -> bool:
@@ -137,7 +141,7 @@ def install(packages: Entries) -> bool:
     if not packages:
         return True
     error = uv_install(packages) if is_uv_used() else pip_install(packages)
-    if error and not is_not_offered(error):
+    if error and not re.search(NOT_OFFERED, error):
         if not is_uv_used():
             lines = [line for line in error.splitlines() if not line.startswith("WARNING")]
             stop("\n".join(["pip failed", *lines]))
@@ -150,11 +154,6 @@ def install(packages: Entries) -> bool:
 def is_uv_used() -> bool:
     """Whether uv installs the packages."""
     return UV.exists() and os.environ.get("INSTALLER") != "pip"
-
-
-def is_not_offered(error: str) -> bool:
-    """Whether the indexes could be read, but lack a package or its build for this platform."""
-    return bool(re.search(NOT_OFFERED, error))
 
 
 def uv_install(packages: Entries, *options: str) -> str:

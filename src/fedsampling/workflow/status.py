@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from fedsampling.base.errors import WARNING
 from fedsampling.base.files import writing
+from fedsampling.runs.leases import LEASE_SECONDS
 from fedsampling.runs.places import path_of, paths_of_versions, run_stores, unfinished_runs
-from fedsampling.runs.store import LEASE_SECONDS
 from fedsampling.workflow.project import Project
 
 LOGS = Path("logs")
