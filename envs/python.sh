@@ -15,7 +15,7 @@ esac
 
 reason() { # reason COMMAND: why it is unsuitable; nothing if it is suitable
     "$1" -c '' 2>/dev/null || { echo "$1 is not installed"; return; }
-    "$1" "$here/suitable.py" "$first" "$last" || true
+    "$1" "$here/suitable.py" "$first" "$last" 2>/dev/null || echo "$1 fails to start"
 }
 
 if [ -n "${PYTHON:-}" ]; then
