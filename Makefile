@@ -1,6 +1,12 @@
 # Targets for users and developers; `make` alone lists them.
 
-PYTHON ?= python3
+# The make of macOS, 3.81, applies the PATH below only to commands that go through another shell.
+SHELL := /usr/bin/env bash
+# Python of the environment; by default the first suitable one, see envs/python.sh.
+PYTHON ?=
+# Build of PyTorch: cpu, cuda, or auto: CUDA if a GPU is visible.
+TORCH ?=
+export PYTHON TORCH
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
@@ -15,7 +21,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .PHONY: help reproduce smoke workflow test test-long test-python mutants test-adapters test-slurm test-slurm-quick check format schema docs lock chart-library axe clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
 
 # Name of the run, from RUN=my-try or config.yaml; its results go to results/my-try/.
 RUN ?= $(filter-out null,$(shell sed -n 's/^run: *\([^ \#]*\).*/\1/p' config.yaml 2>/dev/null))
@@ -56,14 +62,14 @@ test-python: ## Run the tests with each supported Python that is installed
 	[ -z "$$failed" ] || { echo "make: tests fail with Python$$failed" >&2; exit 1; }
 
 $(PYTHONS:%=$(VENV)-%/ready): $(VENV)-%/ready: envs/requirements.lock pyproject.toml
-	$(call environment,python$*,$(VENV)-$*,$<)
+	PYTHON=python$* sh envs/create.sh $(VENV)-$* $< .
 
 SIZE ?= 100
 mutants: $(VENV)/mutants ## Mutation test: share of SIZE random code changes that the tests detect
 	python benchmarks/mutants.py --size $(SIZE) $(ONLY)
 
 $(VENV)/mutants: envs/requirements-mutants.txt $(READY)
-	sh envs/install.sh $< $(BIN)/python
+	$(BIN)/python envs/install.py $<
 	touch $@
 
 test-adapters: $(VENV)-flower/ready $(VENV)-pfl/ready ## Test the adapters with their frameworks, each in a separate environment
@@ -71,7 +77,7 @@ test-adapters: $(VENV)-flower/ready $(VENV)-pfl/ready ## Test the adapters with 
 	$(VENV)-pfl/bin/pytest tests/adapters/test_pfl.py
 
 $(VENV)-flower/ready $(VENV)-pfl/ready: $(VENV)-%/ready: envs/requirements-%.txt pyproject.toml
-	$(call environment,$(PYTHON),$(VENV)-$*,$<)
+	sh envs/create.sh $(VENV)-$* $< .
 
 # Installs SLURM; needs apt and root.
 test-slurm: $(READY) ## Test the pipeline on a local SLURM cluster that the tests start
@@ -103,15 +109,10 @@ docs: $(VENV)-docs/ready ## Build the documentation in site/; broken links are e
 	$(VENV)-docs/bin/mkdocs build --strict
 
 $(VENV)-docs/ready: envs/requirements-docs.txt
-	$(PYTHON) -m venv $(VENV)-docs
-	sh envs/install.sh $< $(VENV)-docs/bin/python
-	touch $@
+	sh envs/create.sh $(VENV)-docs $<
 
-lock: ## Pin packages with hashes; UPGRADE=--upgrade selects the newest versions
-	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
-	$(VENV)-lock/bin/pip install -qq --disable-pip-version-check uv==0.13.9
-	sh envs/lock.sh $(VENV)-lock/bin $(UPGRADE)
-	rm -rf $(VENV)-lock
+lock: $(READY) ## Pin packages with hashes; UPGRADE=--upgrade selects the newest versions
+	sh envs/lock.sh $(BIN)/uv $(UPGRADE)
 
 UPLOT ?= $(shell sed -n 's/.*"version": "\(.*\)".*/\1/p' src/fedsampling/report/vendor/package.json)
 chart-library: ## Update the chart library of the report; UPLOT=version; needs npm
@@ -129,12 +130,9 @@ clean: ## Remove all results and logs
 	rm -rf results logs benchmarks/runs .snakemake site
 
 $(READY): envs/requirements.lock pyproject.toml
-	$(call environment,$(PYTHON),$(VENV),$<)
+	sh envs/create.sh $(VENV) $< .
 
-# environment INTERPRETER,FOLDER,LOCK: install the locked packages and this package
-define environment
-	$(1) -m venv $(2)
-	sh envs/install.sh $(3) $(2)/bin/python
-	$(2)/bin/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch $(2)/ready
-endef
+# Another TORCH than that of the environment replaces PyTorch.
+ifneq ($(filter-out $(shell cat $(VENV)/torch 2>/dev/null),$(TORCH)),)
+.PHONY: $(READY)
+endif

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Snakemake runs this in the new environment, from the working folder.
 set -euo pipefail
-sh envs/install.sh envs/requirements.lock
 if [ -f pyproject.toml ]; then
-    pip install --quiet --no-deps --no-build-isolation --editable .
-    exit
+    exec python envs/install.py envs/requirements.lock .
 fi
+python envs/install.py envs/requirements.lock
 # In a folder of `fedsampling init`, copy the package from the environment in which Snakemake runs;
 # its `fedsampling` command is still on the PATH.
 origin=$("$(sed -n '1s/^#!//p' "$(command -v fedsampling)")" -c \

@@ -12,24 +12,24 @@ import pandas as pd
 import pytest
 from filelock import SoftFileLease
 
-from fedsampling.runs import store
-from fedsampling.runs.store import hold_leases
+from fedsampling.runs import leases, store
+from fedsampling.runs.leases import hold_leases
 
 START = """
 import sys, time
 from pathlib import Path
-from fedsampling.runs import store
-store.POLL_SECONDS = 0.001
+from fedsampling.runs import leases
+leases.POLL_SECONDS = 0.001
 """
 HOLDER = """
-with store.hold_leases([Path(name) for name in sys.argv[1:]]):
+with leases.hold_leases([Path(name) for name in sys.argv[1:]]):
     print("holds", flush=True)
     time.sleep(60)
 """
 COUNTING = """
 counter = Path(sys.argv[1])
 for _ in range(20):
-    with store.hold_leases([counter.with_suffix(f".{name}") for name in sys.argv[2]]):
+    with leases.hold_leases([counter.with_suffix(f".{name}") for name in sys.argv[2]]):
         n = int(counter.read_text())
         time.sleep(0.001)
         counter.write_text(str(n + 1))
@@ -38,7 +38,7 @@ for _ in range(20):
 
 @pytest.fixture
 def lease(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(leases, "POLL_SECONDS", 0.02)
     return tmp_path / "run.lock"
 
 
@@ -109,8 +109,8 @@ def test_a_killed_owners_lease_is_taken_over_at_once(lease):
 
 
 def test_a_lease_of_another_machine_is_taken_over_after_its_time(lease, monkeypatch):
-    monkeypatch.setattr(store, "LEASE_SECONDS", 0.6)
-    monkeypatch.setattr(store, "HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.6)
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.1)
     elsewhere(lease)
     over = threading.Event()
 
@@ -131,7 +131,7 @@ def test_a_lease_of_another_machine_is_taken_over_after_its_time(lease, monkeypa
 
 
 def test_an_owner_refreshes_all_of_its_leases(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.05)
     paths = [tmp_path / "a.lock", tmp_path / "b.lock"]
     with hold_leases(paths):
         for path in paths:
@@ -141,8 +141,8 @@ def test_an_owner_refreshes_all_of_its_leases(tmp_path, monkeypatch):
 
 
 def test_an_empty_lease_is_taken_over(lease, monkeypatch):
-    monkeypatch.setattr(store, "LEASE_SECONDS", 0.2)
-    monkeypatch.setattr(store, "HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.2)
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.1)
     lease.touch()
     calls = []
     with hold_leases([lease], calls.append):
@@ -165,7 +165,7 @@ def test_new_folders_files_and_leases_have_the_permissions_of_a_shared_store(tmp
     try:
         lease = store.lease_of(shared, "ab" + "0" * 18, "c1")
         with hold_leases([lease]):
-            assert stat.S_IMODE(lease.stat().st_mode) == store.LEASE_MODE
+            assert stat.S_IMODE(lease.stat().st_mode) == leases.LEASE_MODE
         table = pd.DataFrame({"at": [0], "metric": ["a"], "value": [1.0]})
         path = store.save(shared, table, {"hash": "ab" + "0" * 18, "code": "c1"})
     finally:

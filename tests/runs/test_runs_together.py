@@ -18,7 +18,7 @@ import os, sys, time
 from pathlib import Path
 import numpy as np
 from fedsampling import cli
-from fedsampling.runs import store
+from fedsampling.runs import leases
 from fedsampling.experiments.simulations.simulation import Simulated, tidy
 from fedsampling.experiments.simulations.weights import Weights
 
@@ -31,7 +31,7 @@ def slow(self, data, seeds, where, progress):
     return Simulated([tidy({"toy": (np.arange(3), np.arange(3.0))}) for _ in seeds])
 
 Weights.simulate = slow
-store.POLL_SECONDS = 0.05
+leases.POLL_SECONDS = 0.05
 with Path("started").open("a") as log:
     log.write("one\\n")
 folders = ["--config", "config.json", "--results", sys.argv[3], "--papers", sys.argv[4]]

@@ -31,8 +31,8 @@ from fedsampling.experiments.simulations.simulation import Simulated, Where
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.runs import store
+from fedsampling.runs.leases import hold_leases
 from fedsampling.runs.places import run_stores
-from fedsampling.runs.store import hold_leases
 
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "torch")
 # Environment variables that select kernels, and so the rounding, of libraries.

@@ -29,7 +29,22 @@ EXPERIMENT_FILE = r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+"  # a file of published runs
 
 def path_of(store: Path, run_hash: str, code: str) -> Path:
     """Return the path of a run's file in a store; `code` is the fingerprint of its code."""
-    return store / run_hash[:2] / f"{run_hash}-{code}.parquet"
+    return path_of_name(store, file_name(run_hash, code))
+
+
+def path_of_name(store: Path, name: str) -> Path:
+    """Return the path of a file in a store."""
+    return store / name[:2] / name
+
+
+def file_name(run_hash: str, code: str) -> str:
+    """Return the name of a run's file in a store."""
+    return f"{run_hash}-{code}.parquet"
+
+
+def run_of_name(name: str) -> str:
+    """Return the hash of the run in a file of a store."""
+    return name.partition(".")[0].partition("-")[0]
 
 
 def paths_of_versions(store: Path, run_hash: str) -> list[Path]:
@@ -89,7 +104,7 @@ def plan_inputs(results: Path, config: "Config") -> Iterator[tuple[str, bytes]]:
                 status = file.stat()
                 yield str(file), f"{status.st_size} {status.st_mtime_ns}".encode()
         if not config.computes:
-            yield str(folder), "\n".join(sorted(_file_names(folder))).encode()
+            yield str(folder), "\n".join(sorted(file_names(folder))).encode()
     if not config.computes:
         yield from ((str(path), path.read_bytes()) for path in sorted(CARDS.glob("*.json")))
 
@@ -102,18 +117,13 @@ def published_files(jobs: Iterable["Job"], config: "Config") -> list[Path]:
     return sorted({files[run] for files in published for run in hashes & files.keys()})
 
 
-def unfinished_runs(job: "Job", stores: Collection[Path], target: Path | None = None) -> list[str]:
-    """Return the hashes of a job's runs that have no file; no file is opened.
-
-    `stores`: folders whose runs may come from any version of the code. `target`: store whose runs
-    must come from this version.
-    """
+def unfinished_runs(job: "Job", stores: Collection[Path]) -> list[str]:
+    """Return the hashes of a job's runs that have no file in these folders; no file is opened."""
     published = [published_runs(store) for store in stores]
     return [
         run.hash
         for run in job.runs
         if not any(run.hash in paths for paths in published)
-        and not (target and _is_stored(target, run.hash, job.code))
         and not any(_is_stored(store, run.hash, job.code) for store in stores)
         and not any(paths_of_versions(store, run.hash) for store in stores)
     ]
@@ -129,7 +139,7 @@ def finished_runs(stores: Collection[Path]) -> set[str]:
     hashes: set[str] = set()
     for store in stores:
         hashes.update(published_runs(store))
-        hashes.update(name.partition(".")[0].partition("-")[0] for name in _file_names(store))
+        hashes.update(map(run_of_name, file_names(store)))
     return hashes
 
 
@@ -139,12 +149,12 @@ def is_published(job: "Job") -> bool:
     return all(run.hash in published for run in job.runs)
 
 
-def _file_names(store: Path) -> Iterator[str]:
-    """Yield the file names of the runs in a store."""
+def file_names(store: Path) -> set[str]:
+    """Return the file names of the runs in a store."""
     with reading(store):
         entries = os.scandir(store) if store.is_dir() else ()
-        for folder in [entry.path for entry in entries if entry.is_dir()]:
-            yield from (name for name in os.listdir(folder) if name.endswith(".parquet"))
+        folders = [entry.path for entry in entries if entry.is_dir()]
+        return {name for path in folders for name in os.listdir(path) if name.endswith(".parquet")}
 
 
 @cache

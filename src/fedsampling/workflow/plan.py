@@ -3,10 +3,12 @@
 The Snakefile imports this module, so it must stay light: no pandas, matplotlib or torch.
 """
 
+import gc
 import hashlib
 import json
 from collections import UserDict
 from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby
@@ -301,17 +303,31 @@ def _jobs(entries: str, papers: Mapping[str, Paper]) -> tuple[dict[str, Job], fr
     """Return the jobs of the entries by name, and the names of the jobs that are due."""
     jobs: dict[str, Job] = {}
     due = set()
-    for entry in json.loads(entries):
-        paper, experiment, case, sampler = entry["of"]
-        shared, files = (entry["settings"], entry["data"]), tuple(entry["files"])
-        for block, is_due, seeds in entry["blocks"]:
-            runs = tuple(RunSpec(*shared, seed, entry["scheme"], key) for seed, key in seeds)
-            place = paper, experiment, case, sampler, block
-            job = Job(*place, runs, papers[paper].folder, entry["code"], files, entry["uses_gpu"])
-            jobs[job.name] = job
-            if is_due:
-                due.add(job.name)
+    with _no_collection():
+        for entry in json.loads(entries):
+            paper, experiment, case, sampler = entry["of"]
+            shared, files = (entry["settings"], entry["data"]), tuple(entry["files"])
+            for block, is_due, seeds in entry["blocks"]:
+                runs = tuple(RunSpec(*shared, seed, entry["scheme"], key) for seed, key in seeds)
+                place = paper, experiment, case, sampler, block
+                more = papers[paper].folder, entry["code"], files, entry["uses_gpu"]
+                job = Job(*place, runs, *more)
+                jobs[job.name] = job
+                if is_due:
+                    due.add(job.name)
     return jobs, frozenset(due)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Suspend garbage collection, which would search ten thousands of new objects in vain."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _LazyJobs(UserDict[str, Job]):

@@ -5,7 +5,7 @@ versions of the code on request.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -13,8 +13,16 @@ from typing import NamedTuple
 
 from fedsampling.base.errors import WARNING
 from fedsampling.base.files import writing
-from fedsampling.runs.places import path_of, paths_of_versions, run_stores, unfinished_runs
-from fedsampling.runs.store import LEASE_SECONDS
+from fedsampling.experiments.specs import Job
+from fedsampling.runs.leases import LEASE_SECONDS
+from fedsampling.runs.places import (
+    file_name,
+    file_names,
+    finished_runs,
+    path_of_name,
+    run_of_name,
+    run_stores,
+)
 from fedsampling.workflow.project import Project
 
 LOGS = Path("logs")
@@ -34,9 +42,14 @@ class State(NamedTuple):
 def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     """Describe the progress of runs, artefacts and report, and list failures."""
     plan, folder = project.plan, project.folder
-    states = {name: _state(project, name) for name in plan.experiments}
+    target, shared = run_stores(project.results, project.config)
+    stored = file_names(target)
+    reused = finished_runs(shared)
+    states = {}
+    for name in plan.experiments:
+        jobs = [plan.jobs[job] for job in plan.jobs_of(*name.split("/", 1))]
+        states[name] = _state(jobs, target, stored, reused)
     yield f"Runs: {_progress(list(states.values()))}"
-    target, _ = run_stores(project.results, project.config)
     if others := _other_versions(project, target):
         yield (
             f"Runs of other versions of the code in {target}: {len(others)}; "
@@ -67,32 +80,30 @@ def remove_other_versions(project: Project) -> str:
 
 def _other_versions(project: Project, target: Path) -> set[Path]:
     """Return the files of the configured runs that other versions of the code stored."""
-    return {
-        path
-        for job in project.plan.jobs.values()
-        for run in job.runs
-        for path in paths_of_versions(target, run.hash)
-        if path != path_of(target, run.hash, job.code)
-    }
+    stored = file_names(target)
+    if not stored:
+        return set()
+    runs = [(run.hash, job.code) for job in project.plan.jobs.values() for run in job.runs]
+    others = stored - {file_name(*run) for run in runs}
+    hashes = {run_hash for run_hash, _ in runs}
+    return {path_of_name(target, name) for name in others if run_of_name(name) in hashes}
 
 
-def _state(project: Project, name: str) -> State:
-    plan = project.plan
-    target, shared = run_stores(project.results, project.config)
-    paper, _, experiment = name.partition("/")
-    jobs = [plan.jobs[job] for job in plan.jobs_of(paper, experiment)]
-    paths = {run.hash: path_of(target, run.hash, job.code) for job in jobs for run in job.runs}
-    unfinished = {key for job in jobs for key in unfinished_runs(job, shared, target)}
-    running = {key for key in unfinished if _is_held(paths[key])}
-    finished = sorted(paths.keys() - unfinished)
+def _state(jobs: Sequence[Job], target: Path, stored: Set[str], reused: Set[str]) -> State:
+    """Count an experiment's runs: `stored` are names of files in the store, `reused` are hashes."""
+    names = {run.hash: file_name(run.hash, job.code) for job in jobs for run in job.runs}
+    unfinished = [key for key, name in names.items() if key not in reused and name not in stored]
+    running = [key for key in unfinished if _is_held(path_of_name(target, names[key]))]
     seconds = None
-    if stored := [path for key in finished if (path := paths[key]).is_file()]:
+    if own := sorted(name for name in names.values() if name in stored):
         from fedsampling.runs import store  # importing pandas takes longer than the rest
 
-        times = (time for path in stored if (time := store.seconds(path)) is not None)
-        if timed := list(islice(times, MAX_TIMED_RUNS)):
-            seconds = len(unfinished) * sum(timed) / len(timed)
-    return State(len(finished), len(running), len(unfinished) - len(running), seconds)
+        times = (store.seconds(path_of_name(target, name)) for name in own)
+        timed = islice((time for time in times if time is not None), MAX_TIMED_RUNS)
+        if known := list(timed):
+            seconds = len(unfinished) * sum(known) / len(known)
+    finished = len(names) - len(unfinished)
+    return State(finished, len(running), len(unfinished) - len(running), seconds)
 
 
 def _is_held(path: Path) -> bool:

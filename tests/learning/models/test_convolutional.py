@@ -1,3 +1,4 @@
+import sys
 from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
@@ -5,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from tests.shared import ROOT
 from torch import nn
 
 from fedsampling.learning.models import settings
@@ -119,8 +121,11 @@ def test_plain_networks_agree_with_torch(agree, name):
 
 @pytest.fixture(scope="module")
 def torchvision_resnet18():
+    sys.path.append(str(ROOT / "build/torchvision"))  # of .ci/run
     try:
         from torchvision.models import resnet18
+    except ImportError:
+        pytest.skip("torchvision is not installed")
     except RuntimeError:  # built for another torch, it lacks its operators; their names are enough
         arguments = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
         for name in ("nms", "qnms"):

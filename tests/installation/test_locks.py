@@ -1,7 +1,6 @@
 """What `make` installs: every package at one version, every file with a hash."""
 
 import re
-import subprocess
 import tomllib
 
 import pytest
@@ -40,28 +39,12 @@ def test_the_lock_has_every_required_package():
     assert required <= named(ROOT / "envs/requirements.lock").keys()
 
 
-def test_the_cpu_build_of_pytorch_is_of_the_locked_version():
-    (cpu,) = requirements(ROOT / "envs/torch-cpu.lock")
-    version = named(ROOT / "envs/requirements.lock")["torch"]
-    assert cpu.startswith(f"torch=={version}+cpu ")
+def test_the_cpu_builds_of_pytorch_are_of_the_locked_versions():
+    locked = named(ROOT / "envs/requirements.lock")
+    cpu_builds = named(ROOT / "envs/torch-cpu.lock")
+    assert cpu_builds == {name: f"{locked[name]}+cpu" for name in ("torch", "torchvision")}
 
 
-@pytest.mark.parametrize("cpu", [True, False], ids=["with a CPU build", "without"])
-def test_cuda_is_installed_only_with_the_index_s_pytorch(tmp_path, cpu):
-    python = tmp_path / "python"  # notes what it is asked to install
-    python.write_text(
-        f"""#!/bin/sh
-        for last; do :; done
-        case $last in *torch-cpu.lock) {"true" if cpu else "exit 1"} ;; esac
-        case $* in *--require-hashes*) cat "$last" >> {tmp_path}/installed ;; esac
-        """
-    )
-    python.chmod(0o755)
-    lock = ROOT / "envs/requirements.lock"
-    subprocess.run(["sh", ROOT / "envs/install.sh", lock, python], check=True, capture_output=True)
-    installed = (tmp_path / "installed").read_text("utf-8")
-    assert installed.startswith("setuptools==")  # builds the packages that have no wheel
-    assert ("torch==2.13.0+cpu" in installed) == cpu
-    assert ("nvidia-cublas==" in installed) != cpu
-    assert ("\ntriton==" in installed) != cpu
-    assert "\ntorchvision==" in installed
+def test_the_cpu_builds_have_hashes_for_each_python_on_x86_and_arm():
+    for requirement in requirements(ROOT / "envs/torch-cpu.lock"):
+        assert len(set(re.findall("sha256:([0-9a-f]+)", requirement))) >= 6
