@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fedsampling.base import memory
-from fedsampling.base.errors import InputError, content_of, nearest
+from fedsampling.base.contents import content_of
+from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.families import catalogue, members_within
 from fedsampling.base.files import check_writable, digest
 from fedsampling.base.lazy import pd, torch
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 DATA_SOURCES = ("official", "embedded")
 CACHE = Path("results/data")  # as the pipeline's
 CHECKPOINT_SECONDS = 60.0  # between two checkpoints
+LARGE_FEATURE = 1e4  # beyond which no usual step trains; standardised features are below 100
 GRACE_SECONDS = 60.0  # seconds before a scheduler's time limit at which a training stops
 
 
@@ -186,7 +188,10 @@ def train(
     checkpoint : str or Path, optional
         Folder in which progress is saved every minute and at Ctrl-C.  The same call resumes to the
         bit; once finished, it returns the saved history, except with `on_round`.  Settings, data,
-        seeds, the package and your model, sampler, loss and metrics decide whether it is the same.
+        seeds, the package and your model, sampler, loss and metrics decide whether it is the same:
+        your code with the functions, modules and values that it uses, also those imported in its
+        body.  Files and environment variables that it reads, modules imported by a computed name,
+        and other libraries' versions are not seen; use another folder if they change.
     **settings
         Other settings of the papers' experiments, with the same defaults: ``server_step``,
         ``server`` ("fedavgm", "fedadam" or "fedyogi"), ``momentum``, ``weight_decay``, ``clip``,
@@ -257,7 +262,7 @@ def train(
             tables = _resumable(
                 checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
-    _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
+    _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step, data)
     history = _history(tables, numbers.seeds)
     if data.names is not None and checked.evaluation.by_client:
         history.attrs[NAMES] = tuple(data.names)
@@ -324,15 +329,20 @@ def _with_threads(threads: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _warn_of_divergence(tables: Mapping[int, "pd.DataFrame"], step: float) -> None:
-    """Warn of the seeds whose models diverged, with the rounds."""
+def _warn_of_divergence(
+    tables: Mapping[int, "pd.DataFrame"], step: float, data: FederatedDataset
+) -> None:
+    """Warn of the seeds whose models diverged, with the rounds and the probable cause."""
     ends = {seed: table[table["metric"] == "diverged_at"] for seed, table in tables.items()}
     rounds = {seed: int(rows["value"].iloc[0]) for seed, rows in ends.items()}
     if lost := [f"seed {seed} after round {end}" for seed, end in rounds.items() if end >= 0]:
         tail = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+        fix = f"use a smaller step than {step:g}"
+        if data.input_type == "raw" and (largest := float(np.abs(data.x).max())) > LARGE_FEATURE:
+            fix = f"features reach {largest:.0e}: scale them, such as to standard deviation 1"
         warnings.warn(
             f"{len(lost)} of {len(rounds)} runs diverged ({', '.join(lost[:5])}{tail}); "
-            f"their later values are NaN; use a smaller step than {step:g}",
+            f"their later values are NaN; {fix}",
             stacklevel=3,
         )
 
@@ -376,12 +386,13 @@ def _resumable(
         raise InputError(f"checkpoint: {described(folder)} is invalid; must be a folder")
     from fedsampling.runs import store
 
-    folder = Path(folder)
+    folder = Path(folder).expanduser()
     check_writable(folder)
     code = fingerprint(Training.__module__, *sorted({m.code for m in members_within(settings)}))
     spec = settings.model_dump(mode="json")
     users_content = content_of([type(settings.sampler), *users_code])
-    key = digest([spec, users_content, _digest(data), [*seeds], code])
+    content = _digest(data)
+    key = digest([spec, users_content, content, [*seeds], code])
     hashes = [digest([key, seed]) for seed in seeds]
     runs = [None if is_watched else store.find([folder], run, code) for run in hashes]
     if len(tables := [run.table for run in runs if run is not None]) == len(seeds):
@@ -395,8 +406,12 @@ def _resumable(
         except Stopped as stopped:
             line = f"{stopped}; the same call with checkpoint={str(folder)!r} resumes it"
             raise KeyboardInterrupt(line) from None
-    for run, table in zip(hashes, tables, strict=True) if not is_watched else ():
-        store.save(folder, table, {"hash": run, "code": code, "spec": spec})
+    if (own := users_code[0]) is not None:  # the settings have a model of the package in its place
+        spec["model"] = {"users": getattr(own, "__qualname__", type(own).__qualname__)}
+    spec["dataset"] = {"name": data.name, "clients": data.n_clients, "content": content}
+    for run, seed, table in zip(hashes, seeds, tables, strict=True) if not is_watched else ():
+        notes = {"hash": run, "code": code, "spec": {**spec, "seed": seed}}
+        store.save(folder, table, notes)
     checkpoint.remove()
     return tables
 
