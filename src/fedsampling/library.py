@@ -34,6 +34,7 @@ from fedsampling.base.stopping import Stop, Stopped, watching
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_arrays import sha256_of
+from fedsampling.evidence.directions import DIRECTIONS, declared
 from fedsampling.experiments.config import MIRROR_VARIABLE, Config
 from fedsampling.experiments.simulations.network import Training
 from fedsampling.experiments.simulations.simulation import Where
@@ -175,7 +176,8 @@ def train(
         entropy, or half the squared error for regression.
     metrics : mapping of str to callable, optional
         ``metric(model, x, y)`` returns a number at each measurement; ``model`` is the global model,
-        ``x`` and ``y`` are tensors of all test samples.
+        ``x`` and ``y`` are tensors of all test samples.  To be compared, a function declares its
+        direction: ``metric.smaller_is_better = True``.
     on_round : callable, optional
         Called after each round with the history so far; returning True stops the training.
     progress : bool, optional
@@ -227,7 +229,7 @@ def train(
     >>> history[history["metric"] == "accuracy"]["at"].tolist()
     [0, 1, 2]
     """
-    from fedsampling.evidence.histories import NAMES
+    from fedsampling.evidence.histories import NAMES, PREFIX
     from fedsampling.runs.execute import device as available_device
 
     check_data(data)
@@ -238,6 +240,16 @@ def train(
         isinstance(metrics, Mapping) and all(isinstance(name, str) for name in metrics)
     ):
         raise InputError(f"metrics: {described(metrics)} is invalid; must map names to functions")
+    directions = declared(metrics or {})
+    if metrics and not len(data.x_test):
+        raise InputError(
+            "metrics: the data have no test samples to measure; make some (test_share=0.2, x_test)"
+        )
+    if hidden := [name for name in metrics or {} if name.startswith(PREFIX)]:
+        raise InputError(
+            f"metrics: {hidden[0]!r} is invalid; {PREFIX!r} begins the metrics of single clients: "
+            "use another name"
+        )
     numbers = check(Numbers, {"seeds": plain_numbers(seeds), "threads": plain_numbers(threads)}, "")
     mirror = os.environ.get(MIRROR_VARIABLE) or None
     where = Where(CACHE, mirror, available_device(check(Config, {"device": device}, "")))
@@ -264,6 +276,7 @@ def train(
             )
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step, data)
     history = _history(tables, numbers.seeds)
+    history.attrs[DIRECTIONS] = directions
     if data.names is not None and checked.evaluation.by_client:
         history.attrs[NAMES] = tuple(data.names)
     return history
