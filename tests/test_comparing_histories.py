@@ -47,7 +47,7 @@ def test_samplers_are_ranked_with_what_is_significant():
 
 
 def test_losses_are_better_when_small():
-    histories = {"big": history([2.0, 2.1, 2.2], "loss"), "small": history([1.0, 1.1, 1.2], "loss")}
+    histories = {"big": history([2.0, 2.1, 2.3], "loss"), "small": history([1.0, 1.1, 1.2], "loss")}
     table = fs.compare(histories, metric="loss", reference="big")
     assert table["sampler"].tolist() == ["small", "big"]
     assert table["significance"].tolist() == ["better", "no"]
@@ -169,3 +169,56 @@ def test_compare_trains_each_sampler_on_the_same_seeds():
 )
 def test_mistakes_get_one_line(call, line):
     assert line_of(call).startswith(line)
+
+
+def test_lines_are_drawn_into_axes_of_any_style_and_differ():
+    import matplotlib.pyplot as plt
+
+    with plt.style.context("default"):  # whose colours are tuples
+        axes = plt.figure().subplots()
+        assert fs.plot(HISTORIES, axes=axes) is axes
+    curves = fs.plot({f"sampler {k}": HISTORIES["a"] for k in range(50)}).lines
+    looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in curves}
+    assert len(looks) == 50
+
+
+@pytest.mark.parametrize(
+    ("caption", "expected"),
+    [
+        ("50 % of x_test & #1", r"50 \% of x\_test \& \#1"),
+        (
+            r"50\% of $p_i$ in \ref{my_table}, \emph{a_b}",
+            r"50\% of $p_i$ in \ref{my_table}, \emph{a\_b}",
+        ),
+        (r"$50%$ \\ _", r"$50\%$ \\ \_"),
+    ],
+)
+def test_captions_are_text_unless_they_are_commands(caption, expected):
+    assert rf"\caption{{{expected}}}" in fs.to_latex(pd.DataFrame({"a": [1]}), caption=caption)
+
+
+def test_no_cell_or_header_is_an_option_of_the_line_before():
+    rows = fs.to_latex(pd.DataFrame({"[a]": ["[b]", "*", "c"], "d": [1, 2, 3]})).splitlines()
+    assert [row[:4] for row in rows[2:7]] == ["{}[a", r"\mid", "{}[b", "{}* ", "c & "]
+
+
+PLAIN = pd.DataFrame({"a": [1.0]})
+WRONG_TABLES = {
+    "empty": (PLAIN[:0], {}, "table: no cells in 0 rows; must have rows and columns"),
+    "no columns": (PLAIN[[]], {}, "table: no cells in 1 rows"),
+    "duplicate": (pd.concat([PLAIN, PLAIN], axis=1), {}, "table: duplicate column 'a'; rename"),
+    "same text": (pd.DataFrame({1: [1], "1": [2]}), {}, "table: duplicate column '1'; rename"),
+    "no digits": (PLAIN, {"digits": 0}, "digits: 0 is invalid; must be an integer above 0"),
+    "text": (PLAIN, {"digits": "3"}, "digits: '3' is invalid"),
+    "caption": (PLAIN, {"caption": 3}, "caption: 3 is invalid; must be text"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_TABLES)
+def test_tables_that_latex_cannot_show_are_refused(name):
+    table, options, line = WRONG_TABLES[name]
+    assert line_of(lambda: fs.to_latex(table, **options)).startswith(line)
+
+
+def test_axes_of_another_kind_are_refused():
+    assert line_of(lambda: fs.plot(HISTORIES, axes="x")).startswith("axes: 'x' is invalid; must be")

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 
 import numpy as np
 import pandas as pd
@@ -10,8 +12,9 @@ from tests.processes import run_python
 from torch import nn
 
 import fedsampling as fs
-from fedsampling.base.errors import content_of
+from fedsampling.base.contents import content_of
 from fedsampling.experiments.simulations.network import Training
+from fedsampling.runs import store
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -143,7 +146,42 @@ def test_the_content_of_users_code_covers_what_it_uses(monkeypatch):
 
 def test_the_content_is_the_same_in_another_process():
     code = "from tests import test_resuming_in_python as t\n"
-    code += "from fedsampling.base.errors import content_of\n"
+    code += "from fedsampling.base.contents import content_of\n"
     code += "print(content_of([t.Waiting, t.Net, t.outer]))"
     outputs = {run_python("-c", code, PYTHONHASHSEED=seed) for seed in "01"}
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["import {0}; return {0}.K", "from {0} import K; return K", "from . import {0}; return {0}.K"],
+)
+def test_the_content_covers_imports_in_a_body_and_what_they_import(body, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "users_package", raising=False)
+    package = tmp_path / "users_package"
+    package.mkdir()
+    inner = package / "inner.py"
+    (package / "__init__.py").write_text("")
+    (package / "outer.py").write_text("from .inner import K\n")
+    name = "outer" if "from . " in body else "users_package.outer"
+    (package / "metrics.py").write_text(f"def metric():\n    {body.format(name)}\n")
+    contents = []
+    for value in (1, 2):
+        inner.write_text(f"K = {value}\n")
+        spec = spec_from_file_location("users_package.metrics", package / "metrics.py")
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        contents.append(content_of(module.metric))
+    assert contents[0] != contents[1]
+
+
+def test_a_saved_training_names_its_model_seed_and_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    work = {**WORK, "model": Net, "rounds": 1}
+    fs.train(DATA, Waiting(m=3), checkpoint="~/saved", **work)
+    files = (tmp_path / "saved").glob("*/*.parquet")
+    specs = {spec["seed"]: spec for spec in (store.load(file).metadata["spec"] for file in files)}
+    assert {*specs} == {0, 1}
+    assert specs[0]["model"] == {"users": "Net"}
+    assert specs[0]["dataset"]["clients"] == DATA.n_clients

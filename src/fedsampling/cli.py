@@ -334,19 +334,21 @@ def rank(project: "Project", by: str, **answers: bool) -> Output:
 def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     """Check that a sampler works as it declares.
 
-    NAME is a sampler from `fedsampling list samplers`, or your own Python file that defines a
-    sampler. Its settings follow, such as m=4. The check covers slots, bias, reproducibility,
-    observed information and saved state, on several populations of clients.
+    NAME is a sampler from `fedsampling list samplers`, or your own Python file, all of whose
+    samplers are checked. Settings follow, such as m=4. The check covers slots, bias,
+    reproducibility, observed information and saved state, on several populations of clients.
     """
     if timeout:
         status = workflow.checking.check_in_subprocess(timeout, name, options)
         click.get_current_context().exit(status)
-    from fedsampling.samplers.checks.check import check_sampler, from_words
+    from fedsampling.samplers.checks.check import check_all
 
-    result = check_sampler(from_words(name, options))
-    click.echo(f"{name}: valid: {', '.join(result.accepted)}")
-    for population, reason in result.refused.items():
-        click.echo(f"  rejects {population}: {reason}")
+    results = check_all(name, options)
+    for sampler, result in results.items():
+        label = f"{name}: {sampler}" if len(results) > 1 else name
+        click.echo(f"{label}: valid: {', '.join(result.accepted)}")
+        for population, reason in result.refused.items():
+            click.echo(f"  rejects {population}: {reason}")
 
 
 KINDS = (

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fedsampling.base import memory
-from fedsampling.base.errors import InputError, content_of, nearest
+from fedsampling.base.contents import content_of
+from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.families import catalogue, members_within
 from fedsampling.base.files import check_writable, digest
 from fedsampling.base.lazy import pd, torch
@@ -33,6 +34,7 @@ from fedsampling.base.stopping import Stop, Stopped, watching
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_arrays import sha256_of
+from fedsampling.evidence.directions import DIRECTIONS, declared
 from fedsampling.experiments.config import MIRROR_VARIABLE, Config
 from fedsampling.experiments.simulations.network import Training
 from fedsampling.experiments.simulations.simulation import Where
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
 DATA_SOURCES = ("official", "embedded")
 CACHE = Path("results/data")  # as the pipeline's
 CHECKPOINT_SECONDS = 60.0  # between two checkpoints
+LARGE_FEATURE = 1e4  # beyond which no usual step trains; standardised features are below 100
 GRACE_SECONDS = 60.0  # seconds before a scheduler's time limit at which a training stops
 
 
@@ -173,7 +176,8 @@ def train(
         entropy, or half the squared error for regression.
     metrics : mapping of str to callable, optional
         ``metric(model, x, y)`` returns a number at each measurement; ``model`` is the global model,
-        ``x`` and ``y`` are tensors of all test samples.
+        ``x`` and ``y`` are tensors of all test samples.  To be compared, a function declares its
+        direction: ``metric.smaller_is_better = True``.
     on_round : callable, optional
         Called after each round with the history so far; returning True stops the training.
     progress : bool, optional
@@ -186,7 +190,10 @@ def train(
     checkpoint : str or Path, optional
         Folder in which progress is saved every minute and at Ctrl-C.  The same call resumes to the
         bit; once finished, it returns the saved history, except with `on_round`.  Settings, data,
-        seeds, the package and your model, sampler, loss and metrics decide whether it is the same.
+        seeds, the package and your model, sampler, loss and metrics decide whether it is the same:
+        your code with the functions, modules and values that it uses, also those imported in its
+        body.  Files and environment variables that it reads, modules imported by a computed name,
+        and other libraries' versions are not seen; use another folder if they change.
     **settings
         Other settings of the papers' experiments, with the same defaults: ``server_step``,
         ``server`` ("fedavgm", "fedadam" or "fedyogi"), ``momentum``, ``weight_decay``, ``clip``,
@@ -222,7 +229,7 @@ def train(
     >>> history[history["metric"] == "accuracy"]["at"].tolist()
     [0, 1, 2]
     """
-    from fedsampling.evidence.histories import NAMES
+    from fedsampling.evidence.histories import NAMES, PREFIX
     from fedsampling.runs.execute import device as available_device
 
     check_data(data)
@@ -233,6 +240,16 @@ def train(
         isinstance(metrics, Mapping) and all(isinstance(name, str) for name in metrics)
     ):
         raise InputError(f"metrics: {described(metrics)} is invalid; must map names to functions")
+    directions = declared(metrics or {})
+    if metrics and not len(data.x_test):
+        raise InputError(
+            "metrics: the data have no test samples to measure; make some (test_share=0.2, x_test)"
+        )
+    if hidden := [name for name in metrics or {} if name.startswith(PREFIX)]:
+        raise InputError(
+            f"metrics: {hidden[0]!r} is invalid; {PREFIX!r} begins the metrics of single clients: "
+            "use another name"
+        )
     numbers = check(Numbers, {"seeds": plain_numbers(seeds), "threads": plain_numbers(threads)}, "")
     mirror = os.environ.get(MIRROR_VARIABLE) or None
     where = Where(CACHE, mirror, available_device(check(Config, {"device": device}, "")))
@@ -257,8 +274,9 @@ def train(
             tables = _resumable(
                 checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
-    _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step)
+    _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step, data)
     history = _history(tables, numbers.seeds)
+    history.attrs[DIRECTIONS] = directions
     if data.names is not None and checked.evaluation.by_client:
         history.attrs[NAMES] = tuple(data.names)
     return history
@@ -324,15 +342,20 @@ def _with_threads(threads: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _warn_of_divergence(tables: Mapping[int, "pd.DataFrame"], step: float) -> None:
-    """Warn of the seeds whose models diverged, with the rounds."""
+def _warn_of_divergence(
+    tables: Mapping[int, "pd.DataFrame"], step: float, data: FederatedDataset
+) -> None:
+    """Warn of the seeds whose models diverged, with the rounds and the probable cause."""
     ends = {seed: table[table["metric"] == "diverged_at"] for seed, table in tables.items()}
     rounds = {seed: int(rows["value"].iloc[0]) for seed, rows in ends.items()}
     if lost := [f"seed {seed} after round {end}" for seed, end in rounds.items() if end >= 0]:
         tail = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+        fix = f"use a smaller step than {step:g}"
+        if data.input_type == "raw" and (largest := float(np.abs(data.x).max())) > LARGE_FEATURE:
+            fix = f"features reach {largest:.0e}: scale them, such as to standard deviation 1"
         warnings.warn(
             f"{len(lost)} of {len(rounds)} runs diverged ({', '.join(lost[:5])}{tail}); "
-            f"their later values are NaN; use a smaller step than {step:g}",
+            f"their later values are NaN; {fix}",
             stacklevel=3,
         )
 
@@ -376,12 +399,13 @@ def _resumable(
         raise InputError(f"checkpoint: {described(folder)} is invalid; must be a folder")
     from fedsampling.runs import store
 
-    folder = Path(folder)
+    folder = Path(folder).expanduser()
     check_writable(folder)
     code = fingerprint(Training.__module__, *sorted({m.code for m in members_within(settings)}))
     spec = settings.model_dump(mode="json")
     users_content = content_of([type(settings.sampler), *users_code])
-    key = digest([spec, users_content, _digest(data), [*seeds], code])
+    content = _digest(data)
+    key = digest([spec, users_content, content, [*seeds], code])
     hashes = [digest([key, seed]) for seed in seeds]
     runs = [None if is_watched else store.find([folder], run, code) for run in hashes]
     if len(tables := [run.table for run in runs if run is not None]) == len(seeds):
@@ -395,8 +419,12 @@ def _resumable(
         except Stopped as stopped:
             line = f"{stopped}; the same call with checkpoint={str(folder)!r} resumes it"
             raise KeyboardInterrupt(line) from None
-    for run, table in zip(hashes, tables, strict=True) if not is_watched else ():
-        store.save(folder, table, {"hash": run, "code": code, "spec": spec})
+    if (own := users_code[0]) is not None:  # the settings have a model of the package in its place
+        spec["model"] = {"users": getattr(own, "__qualname__", type(own).__qualname__)}
+    spec["dataset"] = {"name": data.name, "clients": data.n_clients, "content": content}
+    for run, seed, table in zip(hashes, seeds, tables, strict=True) if not is_watched else ():
+        notes = {"hash": run, "code": code, "spec": {**spec, "seed": seed}}
+        store.save(folder, table, notes)
     checkpoint.remove()
     return tables
 

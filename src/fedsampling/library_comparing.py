@@ -12,6 +12,7 @@ from fedsampling.base.lazy import pd
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, hold_out
+from fedsampling.evidence.directions import declared, is_larger_better
 from fedsampling.library import checked_settings, train
 from fedsampling.library_arguments import (
     Choice,
@@ -52,7 +53,9 @@ def compare(
     reference : str, optional
         Label of the sampler that the others are compared with; by default the first one.
     larger : bool, optional
-        Whether larger is better; by default yes, except for losses, errors and costs.
+        Whether larger is better.  By default as is known of the package's metrics, or as the
+        function in `metrics` declares: ``brier.smaller_is_better = True``, or scikit-learn's
+        ``greater_is_better``.
     tune : mapping of str to list, optional
         A grid, such as ``{"step": [0.01, 0.1, 1]}``: each sampler is trained with the values that
         :func:`tune` chooses for it, on a holdout and with two other seeds.
@@ -96,6 +99,7 @@ def compare(
     if reference is not None and reference not in labelled:
         raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, labelled)}")
     training = {"seeds": 5, **training}
+    larger = _direction(metric, larger, training)
     check_data(data)
     if tune is None:
         _check_all(labelled, data, training)
@@ -147,7 +151,9 @@ def tune(
     metric : str
         Metric that scores the trials.
     larger : bool, optional
-        Whether larger is better; by default yes, except for losses, errors and costs.
+        Whether larger is better.  By default as is known of the package's metrics, or as the
+        function in `metrics` declares: ``brier.smaller_is_better = True``, or scikit-learn's
+        ``greater_is_better``.
     holdout : float
         Part of each client's training samples that measures the trials instead of training.
     **training
@@ -194,7 +200,7 @@ def _trials(
     **training: Any,
 ) -> "pd.DataFrame":
     """Run and score the trials of :func:`tune`."""
-    from fedsampling.evidence.histories import is_at_edge, is_larger_better, score_trials, scores
+    from fedsampling.evidence.histories import is_at_edge, score_trials, scores
 
     if not isinstance(grid, Mapping) or not grid or not all(isinstance(key, str) for key in grid):
         raise InputError("grid: must be a dict of lists, such as {'step': [0.01, 0.1, 1]}")
@@ -202,7 +208,7 @@ def _trials(
         if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
             problem = f"{described(values)} is invalid; must be a list of values"
             raise InputError(f"grid.{key}: {problem}")
-    larger = is_larger_better(metric) if larger is None else larger
+    larger = _direction(metric, larger, training)
     check_data(data)
     seed = training.get("problem_seed", 0)
     split = check(_Holdout, {"holdout": holdout, "problem_seed": seed}, "")
@@ -233,6 +239,13 @@ def _trials(
         for row in table.to_dict("records")
     ]
     return table.drop(columns="trial").assign(at_edge=edges)
+
+
+def _direction(metric: str, larger: bool | None, training: Mapping[str, Any]) -> bool:
+    """Return whether larger is better, before anything is trained."""
+    metrics = training.get("metrics")
+    directions = declared(metrics) if isinstance(metrics, Mapping) else {}
+    return is_larger_better(metric, larger, directions)
 
 
 def _warn_at_edge(trials: "pd.DataFrame") -> None:

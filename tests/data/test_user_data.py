@@ -222,3 +222,10 @@ def test_whole_numbers_as_targets_cause_a_warning():
         warnings.simplefilter("error")
         assert fs.federated(X, labels, clients=OWNER).classes == 3
         assert fs.federated(X, labels + 0.5, clients=OWNER).classes is None
+
+
+def test_huge_features_are_named_as_the_cause_of_divergence():
+    data = fs.federated(1e30 * X, Y, clients=OWNER)
+    work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+    with pytest.warns(UserWarning, match=r"features reach [23]e\+30: scale them"):
+        fs.train(data, fs.scheme("md", m=2), **work)

@@ -6,7 +6,7 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.basic import MD, Uniform
 from fedsampling.samplers.checks import check
-from fedsampling.samplers.checks.check import check_sampler, from_words
+from fedsampling.samplers.checks.check import check_all, check_sampler, from_words
 from fedsampling.samplers.protocol.base import Scheme, scheme
 from fedsampling.samplers.protocol.draws import invert
 from fedsampling.samplers.protocol.in_settings import expand_star
@@ -192,8 +192,42 @@ def test_a_sampler_that_rejects_all_populations_is_an_error_with_reasons():
 
 def test_settings_can_be_written_as_words_of_a_command():
     sampler = scheme("md", m=4, duplicates="once")
-    assert from_words("md", ["m=4", "duplicates=once"]) == sampler
+    assert from_words("md", ["m=4", "duplicates=once"]) == [sampler]
     with pytest.raises(InputError, match=r"^scheme\.m: missing; add it$"):
         from_words("md", [])
     with pytest.raises(InputError, match="did you mean 'uniform'"):
         from_words("unifrom", ["m=2"])
+
+
+TWO_SAMPLERS = """
+import fedsampling as fs
+
+
+class Broken(fs.Sampler, name="{0}_broken"):
+    m: int
+    unbiased = False
+
+    def select(self, view, rng):
+        return rng.choice(view.nothing, self.m)
+
+
+class Fine(fs.Sampler, name="{0}_fine"):
+    m: int
+    power: float = 1.0
+    unbiased = False
+
+    def select(self, view, rng):
+        return rng.choice(view.n, self.m, replace=False)
+"""
+
+
+def test_all_samplers_of_a_file_are_checked_by_name(tmp_path):
+    path = tmp_path / "two.py"
+    path.write_text(TWO_SAMPLERS.format("first"))
+    with pytest.raises(InputError, match=r"^first_broken: equal clients: .*two.py:10, in select"):
+        check_all(str(path), ["m=3", "power=2"])
+    with pytest.raises(InputError, match=r"first_fine: scheme.pwer: unknown key"):
+        check_all(str(path), ["m=3", "pwer=2"])
+    path = tmp_path / "fixed.py"
+    path.write_text(TWO_SAMPLERS.format("second").replace("view.nothing", "view.n"))
+    assert [*check_all(str(path), ["m=3"])] == ["second_broken", "second_fine"]

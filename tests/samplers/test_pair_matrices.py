@@ -5,6 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import fedsampling as fs
+from fedsampling.base import memory
 from fedsampling.samplers.protocol.base import scheme
 
 from .rounds import play, sized
@@ -37,3 +39,13 @@ def test_declared_matrices_agree_with_the_memory_of_a_selection(name):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak / 2 < 8 * sampler.pair_matrices * n**2 < 2 * peak
+
+
+@pytest.mark.parametrize("name", ["fedgs", "divfl", "clustered_similarity"])
+def test_training_refuses_matrices_that_exceed_the_memory(name, monkeypatch):
+    n = 500
+    monkeypatch.setattr(memory, "available", lambda: 1_000_000)
+    data = fs.federated(np.ones((n, 2)), np.arange(n) % 2, clients=np.arange(n))
+    work = {"model": "softmax", "steps": 1, "batch": 1, "step": 0.1, "rounds": 1}
+    with pytest.raises(fs.InputError, match=rf"{name} compares all pairs of 500 clients, which"):
+        fs.train(data, scheme(name, m=5), **work)

@@ -5,15 +5,16 @@ that no two labels or owners become one.  Each error is one line that names the 
 """
 
 import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.errors import InputError
+from fedsampling.base.arrays import Bools, Ints
+from fedsampling.base.errors import InputError, described
 from fedsampling.base.lazy import pd
-from fedsampling.data.federated import FederatedDataset
+from fedsampling.data.user_layout import check_rows, is_image, pixels
 
 IMAGE_AXES = 3  # samples, rows and columns: the fewest axes of images
 MAX_BYTE = 255
@@ -21,9 +22,6 @@ MAX_TOKEN = 2**31 - 1
 MAX_INTEGER = 2**63 - 1
 MAX_LISTED_LABELS = 5  # in a message
 MAX_CLASSES = 20  # whole numbers that may be labels
-# Scales differ if whole numbers, some large, stand beside fractions, all small.
-MIN_LARGE, MAX_SMALL, MIN_WHOLE = 100.0, 10.0, 16  # the last: how many whole numbers prove it
-BLOCK_NUMBERS = 2**22  # numbers whose scale is measured at once
 
 
 class Labelled(NamedTuple):
@@ -61,22 +59,76 @@ def as_array(values: Any, argument: str, typed: bool = False) -> NDArray[Any]:
 
     With `typed`, the elements of lists keep their types, which NumPy would replace by a common one.
     """
-    if hasattr(values, "detach"):  # a tensor, perhaps on a GPU or with a gradient
-        values = values.detach().cpu().numpy()
-    elif isinstance(values, list | tuple) and values and hasattr(values[0], "detach"):
-        values = [value.detach().cpu().numpy()[()] for value in values]
+    if isinstance(values, list | tuple):
+        values = _list_of(values, argument)
+    elif hasattr(values, "detach"):
+        values = _of_tensor(values, argument)
     if np.ma.isMaskedArray(values):
         refuse_missing(np.ma.getmaskarray(values), argument)
     try:
         in_list = typed and isinstance(values, list | tuple)
         array = np.asarray(values, object) if in_list else np.asarray(values)
     except (TypeError, ValueError):
-        raise InputError(f"{argument}: rows differ in shape; pass arrays of one shape") from None
+        raise InputError(_shape_fault(values, argument)) from None
     if array.ndim < 1:
         raise InputError(f"{argument}: {type(values).__name__} is invalid; must be an array")
     if not len(array):
         raise InputError(f"{argument}: no samples; pass at least one")
     return array
+
+
+def _list_of(values: Sequence[Any], argument: str) -> Sequence[Any]:
+    """Return a list with its images and tensors as arrays; refuse samples that are missing."""
+    if {*map(type, values)} <= SCALARS:
+        return values
+    if any(map(is_image, values)):
+        return pixels(values, argument)
+    if any(hasattr(value, "detach") for value in values):
+        values = [
+            _of_tensor(value, argument)[()] if hasattr(value, "detach") else value
+            for value in values
+        ]
+    if any(np.ndim(value) for value in values if not isinstance(value, str | Mapping)):
+        refuse_missing(np.array([value is None for value in values]), argument)
+        check_rows(values, argument)
+    if values and isinstance(values[0], Mapping):
+        fields = ", ".join(map(repr, values[0]))
+        raise InputError(f"{argument}: dicts with the fields {fields}; pass a list of one field")
+    return values
+
+
+def _of_tensor(tensor: Any, argument: str) -> NDArray[Any]:
+    """Return a tensor's numbers, from any device and with any gradient."""
+    if fix := next((fix for is_kind, fix in UNREADABLE.items() if is_kind(tensor)), ""):
+        raise InputError(f"{argument}: {fix}")
+    try:
+        values = tensor.detach().cpu().resolve_conj().resolve_neg()
+        if values.is_floating_point() and values.element_size() < 4:
+            values = values.float()  # bfloat16 and float8, which NumPy does not have; exact
+        return np.asarray(values.numpy())
+    except (TypeError, RuntimeError, NotImplementedError) as error:
+        raise InputError(f"{argument}: a tensor of {tensor.dtype}: {described(error)}") from None
+
+
+SCALARS = {bool, int, float, str}
+# Tensors without numbers in memory, and what to pass instead.
+UNREADABLE: dict[Callable[[Any], bool], str] = {
+    lambda t: bool(t.is_meta): "a meta tensor has no values; pass one with values",
+    lambda t: bool(t.is_nested): "a nested tensor has rows of several lengths; pad it",
+    lambda t: bool(t.is_quantized): "a quantised tensor; pass tensor.dequantize()",
+    lambda t: "strided" not in str(t.layout): "a sparse tensor; pass tensor.to_dense()",
+}
+
+
+def _shape_fault(values: Any, argument: str) -> str:
+    shapes = [np.shape(value) for value in values]
+    other = next((row for row, shape in enumerate(shapes) if shape != shapes[0]), None)
+    if other is None:
+        return f"{argument}: rows differ in shape; pass arrays of one shape"
+    return (
+        f"{argument}: rows differ in shape, such as {shapes[0]} in row 0 and {shapes[other]} in "
+        f"row {other}; pass arrays of one shape"
+    )
 
 
 def copied(values: Any) -> Any:
@@ -184,37 +236,6 @@ def places(names: NDArray[Any], sorted_names: NDArray[Any], argument: str) -> In
     return np.searchsorted(sorted_names, names).astype(np.int64)
 
 
-def check_scales(data: FederatedDataset) -> None:
-    """Refuse bytes 0…255 beside fractions 0…1: between clients, or between training and test.
-
-    Measurements whose size differs by client pass, since they have fractions in every part.
-    """
-    if data.input_type != "raw":
-        return
-    tests = [len(data.x) + len(data.x_test)] if len(data.x_test) else []
-    start = np.append(data.start, tests).astype(np.int64)
-    sizes, fractions = np.concatenate([_scales(data.x), _scales(data.x_test)], axis=1)
-    size = np.maximum.reduceat(sizes, start[:-1])
-    is_whole = np.maximum.reduceat(fractions, start[:-1]) == 0
-    large, small = is_whole & (size > MIN_LARGE), ~is_whole & (size <= MAX_SMALL)
-    n_whole = np.diff(start)[is_whole].sum() * data.x[0].size
-    if not large.any() or not small.any() or (~is_whole & ~small).any() or n_whole < MIN_WHOLE:
-        return
-    first, second = (int(np.flatnonzero(parts)[-1]) for parts in (large, small))
-    pooled = data.x if not len(data.x_test) else np.concatenate([data.x, data.x_test])
-    ranges = [pooled[start[part] : start[part + 1]] for part in (first, second)]
-    n = data.n_clients
-    if first == n or second == n:
-        names = ["x_test" if part == n else "x" for part in (first, second)]
-    else:
-        clients = data.names or range(n)
-        names = [f"client {clients[part]}" for part in (first, second)]
-    raise InputError(
-        f"x: different scales; {names[0]} has whole numbers {_range(ranges[0])}, {names[1]} "
-        f"fractions {_range(ranges[1])}; convert all to the same scale"
-    )
-
-
 def sha256_of(*arrays: NDArray[Any]) -> str:
     """Return the SHA-256 of the arrays' types, shapes and values."""
     content = hashlib.sha256()
@@ -224,13 +245,13 @@ def sha256_of(*arrays: NDArray[Any]) -> str:
     return content.hexdigest()
 
 
-def refuse_missing(is_missing: Bools, argument: str) -> None:
+def refuse_missing(is_missing: Bools, argument: str, fix: str = "remove these samples") -> None:
     """Raise an error with number and row if the mask, shape (N, ...), has any true value."""
     rows = np.flatnonzero(is_missing.reshape(len(is_missing), -1).any(1))
     if len(rows):
         raise InputError(
             f"{argument}: missing in {len(rows)} of {len(is_missing)} samples, first in row "
-            f"{rows[0]}; remove these samples"
+            f"{rows[0]}; {fix}"
         )
 
 
@@ -312,17 +333,3 @@ def _kind(kind: type) -> str:
 
 def _described(values: NDArray[Any]) -> str:
     return "text" if values.dtype.kind == "U" else f"values of type {values.dtype}"
-
-
-def _range(values: NDArray[Any]) -> str:
-    return f"{values.min():g}…{values.max():g}"
-
-
-def _scales(x: NDArray[Any]) -> Array:
-    """Return each sample's largest absolute value, and whether it has fractions, shape (2, N)."""
-    scales = np.zeros((2, len(x)))
-    rows = max(1, BLOCK_NUMBERS // max(1, x[:1].size))
-    for first in range(0, len(x), rows):
-        block = x[first : first + rows].reshape(len(x[first : first + rows]), -1)
-        scales[:, first : first + rows] = np.abs(block).max(1), (block != np.floor(block)).any(1)
-    return scales

@@ -8,7 +8,7 @@ rejected with a one-line error.
 
 import inspect
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -28,9 +28,10 @@ from fedsampling.data.federated import (
     starts,
 )
 from fedsampling.data.partitions.partition import Partition, by_owner
+from fedsampling.data.scales import check_scales
 from fedsampling.data.user_arrays import (
+    MAX_LISTED_LABELS,
     Labelled,
-    check_scales,
     copied,
     kind_of,
     labelled,
@@ -42,16 +43,10 @@ from fedsampling.data.user_arrays import (
     sha256_of,
     with_numbered_labels,
 )
-from fedsampling.data.user_tables import (
-    Encode,
-    columns_of,
-    is_dataset,
-    is_table,
-    read_client_info,
-    samples_of,
-    standardised,
-    train_and_test,
-)
+from fedsampling.data.user_datasets import is_dataset, samples_of
+from fedsampling.data.user_encoding import Encode, standardised
+from fedsampling.data.user_layout import Layout, aligned, aligned_rows, warn_of
+from fedsampling.data.user_tables import columns_of, is_table, read_client_info, train_and_test
 
 
 def federated(
@@ -137,10 +132,19 @@ def federated(
         raise InputError("y: missing; pass a label for each sample")
     if x_test is not None and test_share is not None:
         raise InputError("test_share: cannot be combined with x_test; remove one of the two")
+    notes: list[str] = []
+    x, y, clients = aligned_rows({"x": x, "y": y, "clients": clients}, notes)
+    arguments = {"x_test": x_test, "y_test": y_test, "clients_test": clients_test}
+    x_test, y_test, clients_test = aligned_rows(arguments, notes)
+    x, layout = aligned(x, "x", None, notes)
+    if x_test is not None:
+        x_test, _ = aligned(x_test, "x_test", layout, notes)
+    warn_of(notes)
     train = labelled(x, y, "", tokens)
     test = Labelled(train.x[:0], train.y[:0])
     if x_test is not None:
         test = labelled(x_test, y_test, "_test", tokens)
+    labels = np.unique(train.y)
     train, test, classes = with_numbered_labels(train, test, tokens)
     if classes is None and may_be_labels(train.y):
         warnings.warn(
@@ -180,6 +184,8 @@ def federated(
     if test_share is not None:
         with naming("test_share"):
             data = hold_out(data, test_share, stream(seed, "holdout"), keep_owner=True)
+    if (test_share or checked.test_share) and classes is not None and not tokens:
+        _check_labels(data, labels)
     return _described(data, names, client_info)
 
 
@@ -218,8 +224,18 @@ def from_clients(samples: "Mapping[Any, Any] | Iterable[Any]", **options: Any) -
     if not isinstance(samples, Iterable) or isinstance(samples, str):
         raise InputError(f"samples: {type(samples).__name__} is invalid; must be a list of (x, y)")
     named = samples.items() if isinstance(samples, Mapping) else enumerate(samples)
+    if isinstance(samples, Set):
+        raise InputError("samples: a set has no order; pass a list, or a dict of clients")
     is_lazy = not isinstance(samples, list | tuple | dict)
-    parts = {name: _client(part, f"client {name}: ", is_lazy) for name, part in named}
+    parts: dict[Any, tuple[Labelled, Labelled | None]] = {}
+    layout: Layout | None = None
+    notes: list[str] = []
+    for name, part in named:
+        train, test, layout = _client(part, f"client {name}: ", is_lazy, layout, notes)
+        parts[name] = train, test
+    if options.get("x_test") is not None and layout is not None:
+        options["x_test"], _ = aligned(options["x_test"], "x_test", layout, notes)
+    warn_of(notes)
     if not parts:
         raise InputError("samples: empty; pass one pair (x, y) for each client")
     trains = {name: train for name, (train, _) in parts.items()}
@@ -356,6 +372,16 @@ def _split(samples: Labelled, share: float, seed: int) -> tuple[Labelled, Labell
     return train, test
 
 
+def _check_labels(data: FederatedDataset, labels: NDArray[Any]) -> None:
+    """Refuse a split that leaves labels to the tests alone, as for tests that are passed."""
+    if unknown := sorted({*np.unique(data.y_test).tolist()} - {*np.unique(data.y).tolist()}):
+        listed = ", ".join(repr(labels[label].item()) for label in unknown[:MAX_LISTED_LABELS])
+        raise InputError(
+            f"test_share: all samples of label {listed} became test samples; add samples of it, "
+            "remove it, or use another seed"
+        )
+
+
 def _partition(partition: str | Mapping[str, Any] | Partition) -> Partition:
     """Check the settings of a partition."""
     settings = {"name": partition} if isinstance(partition, str) else partition
@@ -383,26 +409,31 @@ def _check_fits(checked: Partition, samples: Samples, is_regression: bool) -> No
         )
 
 
-def _client(part: Any, client: str, is_lazy: bool) -> tuple[Labelled, Labelled | None]:
+def _client(
+    part: Any, client: str, is_lazy: bool, layout: Layout | None, notes: list[str]
+) -> tuple[Labelled, Labelled | None, Layout | None]:
     """Check one client's training samples and, if it has any, its test samples.
 
-    `is_lazy`: whether the next client may use the memory of this one.
+    `is_lazy`: whether the next client may use the memory of this one. `layout`: of the first
+    client's samples, with which these are aligned; returned for the next client.
     """
     parts = [part] if is_dataset(part) else part
     if not isinstance(parts, tuple | list) or len(parts) not in (1, 2, 4):
         raise InputError(f"{client}{type(part).__name__} is invalid; must be (x, y)")
     if any(map(is_dataset, parts)):
         parts = [array for dataset in parts for array in samples_of(dataset, f"{client}x")]
-    checked = [
-        Labelled(numbers(x, f"{client}x{suffix}"), one_type(y, f"{client}y{suffix}"))
-        for x, y, suffix in zip(parts[::2], parts[1::2], ("", "_test"), strict=False)
-    ]
+    checked = []
+    for x, y, suffix in zip(parts[::2], parts[1::2], ("", "_test"), strict=False):
+        name_x, name_y = f"{client}x{suffix}", f"{client}y{suffix}"
+        x, y = aligned_rows({name_x: x, name_y: y}, notes)
+        x, layout = aligned(x, name_x, layout, notes)
+        checked.append(Labelled(numbers(x, name_x), one_type(y, name_y)))
     if is_lazy:
         checked = [Labelled(copied(x), copied(y)) for x, y in checked]
     for x, y in checked:
         if len(x) != len(y):
             raise InputError(f"{client}{len(x)} samples but {len(y)} labels; must be equal")
-    return checked[0], checked[1] if len(checked) > 1 else None
+    return checked[0], checked[1] if len(checked) > 1 else None, layout
 
 
 def _pooled(

@@ -1,12 +1,14 @@
 """Tables in users' files: their digests, which are settings, and how they are read."""
 
+import codecs
+import gzip
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +18,29 @@ from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.files import sha256, verified_digest
 from fedsampling.base.lazy import pd
 from fedsampling.base.records import Strict
+from fedsampling.data.nearly_numbers import COMMA, NUMBER, check_texts
 from fedsampling.data.user_arrays import numbers, one_type, places, sha256_of
 from fedsampling.data.user_tables import columns_of, is_table
 
-TABLES = (".csv", ".parquet")
+TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+SEPARATORS = (",", ";", "\t", "|")
+# The first bytes of files of text, and their encodings, the longest first.
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
-NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
+
+
+class Format(NamedTuple):
+    """How the cells of a file of text are written."""
+
+    separator: str | None = None  # between cells; by default a comma, or a tab in .tsv
+    decimal: str = "."
+    missing: tuple[str, ...] = ()  # texts of missing values, besides empty cells
 
 
 def with_digest(record: Any, key: str, digest: str, kinds: tuple[str, ...] = TABLES) -> Any:
@@ -37,7 +56,7 @@ def with_digest(record: Any, key: str, digest: str, kinds: tuple[str, ...] = TAB
 
 
 def _problem(path: Path, kinds: tuple[str, ...]) -> str | None:
-    if path.suffix not in kinds:
+    if not path.name.endswith(kinds):
         return f"{path.name!r} is invalid; must end in {', '.join(kinds)}"
     return None if path.is_file() else f"'{path}' does not exist; check the path"
 
@@ -102,28 +121,64 @@ def _sha256(path: Path, changed: int, size: int) -> str:
     return sha256(path)
 
 
-def read_table(path: Path, target: str | None, client: str) -> "pd.DataFrame":
-    """Read a table; in a .csv, only empty cells are missing, and no text is taken for a number."""
+def read_table(
+    path: Path, target: str | None, client: str, written: Format | None = None
+) -> "pd.DataFrame":
+    """Read a table; in text, only empty cells are missing, and no text is taken for a number.
+
+    `written`: of samples, whose columns of numbers may have no text.
+    """
     with blaming_file("write it again"), warnings.catch_warnings():
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+        separator, decimal, missing = written or Format()
+        separator = separator or ("\t" if ".tsv" in path.suffixes else ",")
+        text: dict[str, Any] = {"sep": separator, "encoding": _encoding(path)}
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **text)
         names = header.iloc[0].tolist()
+        if len(names) == 1:
+            _check_separator(path, names[0], text)
         if len({*names}) < len(names):
             duplicate = next(name for name in names if names.count(name) > 1)
             raise InputError(f"duplicate column {duplicate!r}; rename or remove one")
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row is longer than the header
-        frame = pd.read_csv(
+        frame: pd.DataFrame = pd.read_csv(
             path,
             dtype={name: str for name in (target, client) if name is not None},
             keep_default_na=False,
-            na_values=[""],
+            na_values=["", *missing],
+            decimal=decimal,
             index_col=False,
             low_memory=False,
+            **text,
         )
+    if written is not None:
+        for name in {*frame.select_dtypes(["object", "string"])} - {target, client}:
+            check_texts(frame[name], name, in_file=True)
     for name in {target, client} & {*frame}:
         frame[name] = _numbers_or_text(frame[name], is_target=name == target)
     return frame
+
+
+def _encoding(path: Path) -> str:
+    """Return the encoding that a file's first bytes mark; UTF-8 without a mark."""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        start = file.read(4)
+    return next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
+
+
+def _check_separator(path: Path, name: str, text: Mapping[str, Any]) -> None:
+    """Refuse a header of one cell with another separator in it; suggest what fits the next row."""
+    for other in SEPARATORS:
+        if other != text["sep"] and other in name:
+            options = {**text, "sep": other}
+            rows = pd.read_csv(path, header=None, nrows=2, dtype=str, **options)
+            has_commas = any(COMMA.fullmatch(str(cell)) for cell in rows.iloc[-1])
+            comma = ", decimal=','" if has_commas else ""
+            raise InputError(
+                f"one column {name!r}; its cells are separated by {other!r}: use "
+                f"separator={other!r}{comma}"
+            )
 
 
 def _numbers_or_text(texts: "pd.Series[str]", is_target: bool) -> "pd.Series[Any] | NDArray[Any]":
@@ -159,4 +214,6 @@ def blaming_file(fix: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = (str(error) or type(error).__name__).splitlines()[0][:80]
+        if isinstance(error, UnicodeDecodeError):
+            fix = "save it as UTF-8"
         raise InputError(f"unreadable ({reason}); {fix}") from None

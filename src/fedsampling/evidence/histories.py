@@ -8,7 +8,7 @@ every sampler.
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,8 @@ import numpy as np
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, naming, nearest
-from fedsampling.evidence.statistics import Estimate, difference, holm, mean
+from fedsampling.evidence.directions import is_larger_better, of_histories
+from fedsampling.evidence.statistics import ROUNDING, Estimate, difference, holm, mean
 from fedsampling.learning.training.participation import evenness
 
 if TYPE_CHECKING:
@@ -130,7 +131,9 @@ def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:
     """Return each measure's mean over runs, and the ends of its 95 % interval."""
     row: dict[str, float] = {}
     for name in map(str, measures):
-        row |= _clipped_mean(measures[name].to_numpy(), name).columns(name, f"{name}_")
+        values = measures[name].to_numpy()
+        estimate = _clipped(mean(values), bounds_of(name, values))
+        row |= estimate.columns(name, f"{name}_")
     return row
 
 
@@ -166,8 +169,6 @@ COSTS = {
     "seconds": ("seconds", "asking_seconds"),
 }
 AXES = ("rounds", *COSTS)
-# Metrics with one of these words in their names should be small.
-SMALLER_IS_BETTER = ("loss", "error", "seconds", "bits", "never", "deviation", "gap")
 SIGNIFICANCE = {1: "better", 0: "no", -1: "worse"}
 NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan, 0)
 COLUMNS = frozenset({"seed", "at", "metric", "value"})  # of a history
@@ -179,23 +180,30 @@ def ranking(
     """Rank samplers by a metric after the last round.
 
     `histories`: by the sampler's label; all of the same seeds. `reference`: label that the others
-    are compared with. `larger`: whether larger is better; by default yes, except for losses, errors
-    and costs. Returns a row per sampler, the best first.  Columns: ``sampler``; ``value`` with its
-    95 % interval ``low``, ``high`` over ``seeds`` seeds, of which ``diverged`` diverged; ``rank``
-    with ``rank_low`` and ``rank_high``, from the numbers of significantly better and worse samplers
+    are compared with. `larger`: whether larger is better; if None, see :mod:`.directions`.
+
+    Returns a row per sampler, the best first.  Columns: ``sampler``; ``value`` with its 95 %
+    interval ``low``, ``high`` over ``seeds`` seeds, of which ``diverged`` diverged; ``rank`` with
+    ``rank_low`` and ``rank_high``, from the numbers of significantly better and worse samplers
     among all pairs (Holm); ``difference`` from the reference with its interval, paired by seed,
     Holm-corrected over all samplers; ``significance``: better, worse or no.  ``attrs`` has metric,
-    reference and direction. A sampler with a diverged run, or a value that is not finite, has no
-    value and the last rank; its ``significance`` is the reason.  The other samplers are compared
-    without it.
+    reference and direction.
+
+    Values that differ only by rounding have one rank, and seeds with equal differences give no
+    interval: their spread is unknown.  A sampler with a diverged run, or a value that is not
+    finite, has no value and the last rank; its ``significance`` is the reason.  The other samplers
+    are compared without it.
     """
     import pandas as pd
 
     if reference not in histories:
         raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, histories)}")
-    larger = is_larger_better(metric) if larger is None else larger
+    if not isinstance(metric, str):
+        raise InputError(f"metric: {metric!r} is invalid; must be a name")
     histories = by_label(histories)
     all_values = _paired(histories, metric, reference)
+    larger = is_larger_better(metric, larger, of_histories(histories.values()))
+    bounds = bounds_of(metric, np.concatenate([*all_values.values()]))
     diverged = {label: diverged_runs(history) for label, history in histories.items()}
     reasons = {
         label: "diverged" if diverged[label] else "not finite"
@@ -218,7 +226,7 @@ def ranking(
         estimate, gap = NO_ESTIMATE, gaps.get(label, NO_ESTIMATE)
         rank_low, rank_high = 1 + len(ranked), len(all_values)
         if label in ranked:
-            estimate = _clipped_mean(values, metric)
+            estimate = _clipped(mean(values), bounds)
             better = [sign * side for side in sides[label].values()]
             rank_low, rank_high = 1 + better.count(-1), len(ranked) - better.count(1)
         rows.append(
@@ -230,15 +238,14 @@ def ranking(
                 "rank": 0,
                 "rank_low": rank_low,
                 "rank_high": rank_high,
-                **gap.columns("difference", "difference_"),
+                **_without_rounding(gap, estimate).columns("difference", "difference_"),
                 "significance": reasons.get(label, SIGNIFICANCE[sign * _side(gap)]),
             }
         )
-    table = pd.DataFrame(rows).sort_values(
-        "value", ascending=not larger, na_position="last", kind="stable", ignore_index=True
-    )
-    table["rank"] = table["value"].rank(ascending=not larger, na_option="bottom", method="min")
-    table["rank"] = table["rank"].astype(int)
+    table = pd.DataFrame(rows)
+    ordered = _equal_up_to_rounding(table["value"])
+    table["rank"] = ordered.rank(ascending=not larger, na_option="bottom", method="min").astype(int)
+    table = table.sort_values("rank", kind="stable", ignore_index=True)
     table.attrs = {"metric": metric, "reference": reference, "larger": larger}
     return table
 
@@ -339,8 +346,9 @@ def curve(history: "pd.DataFrame", x: str, y: str) -> "pd.DataFrame":
     if x not in AXES:
         raise InputError(f"x: {x!r} is unknown; {nearest(x, AXES)}")
     values = _rows_of(history, y).pivot(index="at", columns="seed", values="value")
+    bounds = bounds_of(y, values.to_numpy(np.float64))
     table = pd.DataFrame(
-        [_clipped_mean(row, y).columns("mean") for row in values.to_numpy(np.float64)]
+        [_clipped(mean(row), bounds).columns("mean") for row in values.to_numpy(np.float64)]
     )
     at = values.index
     table.insert(0, "x", at if x == "rounds" else _cumulative_cost(history, x, at))
@@ -372,16 +380,36 @@ def _on_training(metric: str) -> str:
     return metric
 
 
-def _clipped_mean(values: Array, metric: str) -> Estimate:
-    """Return the mean with its interval, clipped to the bounds of the metric."""
-    from fedsampling.evidence.summaries import BOUNDS  # pandas takes long to import
+def bounds_of(metric: str, values: Array) -> tuple[float, float]:
+    """Return the bounds of a metric; none if some values are beyond, as accuracies in per cent."""
+    from fedsampling.evidence.summaries import bounds_of  # pandas takes long to import
 
-    estimate = mean(values)
-    ends = BOUNDS.get(metric, (-np.inf, np.inf))
     if metric in MEASURES:
-        ends = 0.0, np.inf if "loss" in metric else 1.0
-    low, high = np.clip([estimate.low, estimate.high], *ends)
+        return bounds_of("loss" if "loss" in metric else "accuracy", values)
+    return bounds_of(metric, values)
+
+
+def _clipped(estimate: Estimate, bounds: tuple[float, float]) -> Estimate:
+    """Return an estimate with its interval clipped to the bounds of its metric."""
+    low, high = np.clip([estimate.low, estimate.high], *bounds)
     return replace(estimate, low=float(low), high=float(high))
+
+
+def _equal_up_to_rounding(values: "pd.Series") -> "pd.Series":
+    """Return numbers of which those that differ only by rounding are equal."""
+    numbers = values.to_numpy(np.float64).copy()
+    order = np.argsort(numbers, kind="stable")
+    tolerance = ROUNDING * np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0)
+    for previous, current in pairwise(order):
+        if numbers[current] - numbers[previous] <= tolerance:
+            numbers[current] = numbers[previous]
+    return values.mask(values.notna(), numbers)
+
+
+def _without_rounding(gap: Estimate, estimate: Estimate) -> Estimate:
+    """Return a difference, 0 if it comes from rounding alone."""
+    is_rounding = abs(gap.value) <= ROUNDING * abs(estimate.value)
+    return replace(gap, value=0.0) if is_rounding else gap
 
 
 def _cumulative_cost(history: "pd.DataFrame", cost: str, at: "pd.Index") -> np.ndarray:
@@ -434,10 +462,3 @@ def _sides(values: Mapping[str, Array]) -> dict[str, dict[str, int]]:
 def _side(gap: Estimate) -> int:
     """Return the sign of an interval that excludes zero; otherwise 0."""
     return int(gap.low > 0) - int(gap.high < 0)
-
-
-def is_larger_better(metric: str) -> bool:
-    """Whether a metric should be large, by its name."""
-    if not isinstance(metric, str):
-        raise InputError(f"metric: {metric!r} is invalid; must be a name")
-    return not any(word in metric for word in SMALLER_IS_BETTER)

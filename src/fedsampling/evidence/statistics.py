@@ -24,6 +24,7 @@ from fedsampling.evidence.looks import Looks
 LEVEL = 0.95
 RESAMPLES = 9999
 BOOTSTRAP_FROM = 20  # seeds
+ROUNDING = 1e-12  # relative size of differences that come from rounding alone
 _looks: ContextVar[Looks | None] = ContextVar("looks", default=None)
 
 
@@ -49,7 +50,8 @@ class Estimate:
     Parameters
     ----------
     value, low, high : float
-        The interval is NaN for a single run.
+        The interval is NaN for a single run, and if all runs agree up to rounding: then they
+        measure no spread, as with a handful of test samples; it is not zero.
     n : int
         Number of runs.
     level : float
@@ -73,12 +75,16 @@ def percent(share: Estimate) -> Estimate:
 
 
 def mean(values: ArrayLike, level: float = LEVEL) -> Estimate:
-    """Return the mean over seeds with Student's t-interval; see :func:`allowing_for`."""
+    """Return the mean over seeds with Student's t-interval, if they differ.
+
+    See :func:`allowing_for`.
+    """
     values = np.asarray(values, np.float64)
     n, centre = len(values), float(values.mean())
     looks = _looks.get()
     of_one_look = looks.level(level) if looks else level
-    half = float(half_width(values.std(ddof=1), n, of_one_look)) if n > 1 else np.nan
+    differ = n > 1 and np.ptp(values) > ROUNDING * np.abs(values).max()
+    half = float(half_width(values.std(ddof=1), n, of_one_look)) if differ else np.nan
     return Estimate(centre, centre - half, centre + half, n, level)
 
 
@@ -146,7 +152,8 @@ def compare(
     Returns
     -------
     Estimate
-        Without an interval for fewer than three seeds, or if a run diverged.
+        Without an interval for fewer than three seeds, if a run diverged, or if all seeds have the
+        same contrast up to rounding.
 
     References
     ----------
@@ -165,9 +172,9 @@ def _comparison(
         contrasts = _pseudo_values(first, second, contrast)
         spread = np.ptp(contrast.of(first, second))  # NaN if a run diverged
         centre = float(_contrasted(first, second, contrast, -1))
-    is_planned = _looks.get() is not None
+        differ = np.isfinite(spread) and spread > _rounding(first, second, contrast)
     too_few = (fewest or n) < BOOTSTRAP_FROM
-    by_student = is_planned or too_few or spread == 0 or not np.isfinite(spread)
+    by_student = _looks.get() is not None or too_few or not differ
     resampled: Array | None = None
 
     def student(level: float) -> Estimate:
@@ -176,8 +183,7 @@ def _comparison(
         half = on_scale.high - on_scale.value
         numbers = np.array([centre, centre - half, centre + half])
         value, low, high = map(float, contrast.back(numbers))
-        unknown = not np.isfinite(spread) or (n < 3 and spread > 0) or n == 1
-        return Estimate(value, *((np.nan, np.nan) if unknown else (low, high)), n, level)
+        return Estimate(value, *((low, high) if n >= 3 and differ else (np.nan, np.nan)), n, level)
 
     def bca(level: float) -> Estimate:
         from scipy.stats import bootstrap  # slow to import, and rarely needed
@@ -198,6 +204,15 @@ def _comparison(
         return Estimate(value, float(interval.low), float(interval.high), n, level)
 
     return student if by_student else bca
+
+
+def _rounding(first: Array, second: Array, contrast: Contrast) -> float:
+    """Return how much a seed's contrast changes if its numbers change by rounding."""
+    rounded = [
+        contrast.of(first * (1 + ROUNDING), second),
+        contrast.of(first, second * (1 + ROUNDING)),
+    ]
+    return float(np.abs(np.stack(rounded) - contrast.of(first, second)).sum(0).max())
 
 
 def _contrasted(first: Array, second: Array, contrast: Contrast, axis: int) -> Array:

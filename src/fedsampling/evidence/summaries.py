@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fedsampling.base.errors import DamagedError
 from fedsampling.base.files import decoding, read_bytes
@@ -31,7 +31,7 @@ KEYS = ["case", "sampler", "metric", "at"]
 FEWEST_SEEDS = 3
 # Metadata that may differ between runs: a summary keeps every value.
 VARYING = ("code", "package", "commit", "python", "device")
-# Bounds of each metric; intervals are clipped to them.
+# Bounds of each metric, on the package's scale.
 BOUNDS = {
     "accuracy": (0.0, 1.0),
     **dict.fromkeys(("loss", "test_loss"), (0.0, np.inf)),
@@ -77,7 +77,7 @@ class Summary:
 
         After a run diverges, the mean is NaN: the run is not dropped.  Fewer than
         :data:`FEWEST_SEEDS` seeds have no interval.  ``least`` and ``most`` are the smallest and
-        the largest value of a seed.  Intervals are clipped to :data:`BOUNDS`.
+        the largest value of a seed.  Intervals are clipped to :func:`bounds_of` the metric.
         """
         grouped = self.rows.groupby(KEYS, observed=True, sort=True)["value"]
         curves = pd.DataFrame(
@@ -91,9 +91,10 @@ class Summary:
         ).reset_index()
         half = half_width(curves.pop("sd").where(curves["n"] >= FEWEST_SEEDS), curves["n"])
         clipped = curves.assign(low=curves["mean"] - half, high=curves["mean"] + half)
-        for metric, (bottom, top) in BOUNDS.items():
-            ends = clipped.loc[clipped["metric"] == metric, ["low", "high"]]
-            clipped.loc[ends.index, ["low", "high"]] = ends.clip(bottom, top)
+        for metric in BOUNDS:
+            rows = clipped[clipped["metric"] == metric]
+            bounds = bounds_of(metric, rows[["least", "most"]].to_numpy())
+            clipped.loc[rows.index, ["low", "high"]] = rows[["low", "high"]].clip(*bounds)
         return clipped
 
     def select(
@@ -145,6 +146,15 @@ class Summary:
         if chosen.empty:
             raise KeyError(f"no {metric} of {sampler} in case {case}")
         return chosen.groupby("seed")["value"].mean(skipna=False)
+
+
+def bounds_of(metric: str, values: ArrayLike) -> tuple[float, float]:
+    """Return the bounds of a metric; none if some values are beyond, as accuracies in per cent."""
+    bottom, top = BOUNDS.get(metric, (-np.inf, np.inf))
+    finite = np.asarray(values, np.float64)
+    finite = finite[np.isfinite(finite)]
+    is_within = not finite.size or (bottom <= finite.min() and finite.max() <= top)
+    return (bottom, top) if is_within else (-np.inf, np.inf)
 
 
 def _matches(value: str, options: str | Sequence[str] | None) -> bool:

@@ -24,7 +24,7 @@ from fedsampling.data.sources.local_files import place_of
 from fedsampling.data.sources.sources import editions
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import defining_modules
-from fedsampling.experiments.simulations.network import Network
+from fedsampling.experiments.simulations.network import Network, check_pairs, pair_bytes
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job
 from fedsampling.learning.models.settings import Model
@@ -325,13 +325,8 @@ def work_of(settings: Network, data: str, where: Where, max_bytes: float = inf) 
         evaluated += samples.mean() * getattr(sampler, "d", n)
     operations = slots * steps * step + evaluated * forward / work.batch
     trained = 4 * d * (2 + 3 * slots) + slots * (step_bytes + 4 * work.batch * prod(sample))
-    stored = 8.0 * sampler.pair_matrices * n**2
-    if stored > max_bytes:
-        raise InputError(
-            f"sampler: {sampler.named} compares all pairs of {n:,} clients, which needs "
-            f"{stored / 1e9:,.0f} GB; must be at most {int(n * (max_bytes / stored) ** 0.5):,} "
-            "clients here"
-        )
+    check_pairs(sampler, n, max_bytes)
+    stored = pair_bytes(sampler, n)
     if sampler.needs & {"gradients", "updates"}:  # of all clients, and a copy in double precision
         stored += 12.0 * n * d
     return Work(operations, slots, samples.max(), trained + stored, batch)

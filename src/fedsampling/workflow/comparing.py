@@ -6,6 +6,7 @@ summaries, artefacts and a report of the comparison go to ``<results>/compare/<s
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, product
@@ -31,6 +32,7 @@ from fedsampling.experiments.simulations.network import (
     load_problem,
 )
 from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.learning.model import ModelFile
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import run_stores
 from fedsampling.samplers.checks.check import check_sampler
@@ -109,10 +111,7 @@ class OwnProblem:
                 cases = {f"step-{rate:g}": {"work": {"step": rate}} for rate in rates}
                 changes["cases"] = dict.fromkeys(resolved["cases"]) | cases
         if self.model is not None:
-            file, colon, name = self.model.rpartition(":")
-            changes["model"] = {"file": file, "name": name} if colon else {"name": name}
-            if self.loss is not None:
-                changes["model"]["loss"] = self.loss
+            changes["model"] = self._model
         return changes
 
     def sampler_settings(self) -> dict[str, int]:
@@ -144,6 +143,20 @@ class OwnProblem:
             )
         return rates
 
+    def check_model(self) -> None:
+        """Report an error in the model's file before samplers are checked."""
+        if self.model is not None and ":" in self.model:
+            from fedsampling.learning.models.own import check_file
+
+            with naming("--model"):
+                check_file(check(ModelFile, self._model, ""))
+
+    @property
+    def _model(self) -> dict[str, str]:
+        file, colon, name = (self.model or "").rpartition(":")
+        loss = {} if self.loss is None else {"loss": self.loss}
+        return {"file": file, "name": name, **loss} if colon else {"name": name}
+
     @cached_property
     def clients(self) -> FederatedDataset:
         """The clients of the file."""
@@ -172,21 +185,25 @@ def compare(
 ) -> int:
     """Compare the samplers that some files define with each other and with all others.
 
-    If a file defines several samplers, the last is used.  `settings`: see :func:`all_entries`;
+    All samplers of a file are compared.  `settings`: see :func:`all_entries`;
     `datasets`, of the cross matrix: see :func:`chosen_datasets`; `scale`: see :func:`usual_scale`;
     `against`: the other samplers, besides md, or all.  Prints lines with `echo`.  Returns the exit
     status: 0, or that of an interrupted job; the same command resumes it.
     """
+    echo(f"reading {', '.join(map(str, files))} and the cross matrix")
     scale = scale or usual_scale(datasets, problem)
-    members = list(dict.fromkeys(load_file(file)[-1] for file in files))
+    members = list(dict.fromkeys(member for file in files for member in load_file(file)))
     entries = all_entries(members, settings)
     matrix = _cross_matrix(project, files, scale)
     quick = matrix.with_config(scale="quick", data="embedded").plan.experiments
     common: Mapping[str, Any] = next(iter(quick.values()))["samplers"]  # quick scale runs them all
     check_known(against, common, "--against {}: unknown")
     chosen = chosen_datasets(matrix, datasets, scale, problem)
+    problem.check_model()
     for label, entry in entries.items():
-        check_entry(entry, common.get(entry["name"], {}))
+        echo(f"{label}: checking")
+        with naming(label) if len(entries) > 1 else nullcontext():
+            check_entry(entry, common.get(entry["name"], {}))
         echo(f"{label}: passes the check (slots, bias, reproducibility, observations, memory)")
     comparison = Comparison(matrix, entries, chosen, problem, against)
     if problem:

@@ -22,19 +22,16 @@ def first(values, value):
 
 
 SELECTS = {  # the changed parts of the slots
-    "client, a ndarray of int64 and shape (8,); must be integers in 0…6": [
-        lambda s: {"client": s.client * 0 - 7},
-        lambda s: {"client": s.client * 0 + 7},
-    ],
-    "run, a ndarray of int64 and shape (8,); must be ascending integers in 0…1": [
-        lambda s: {"run": s.run + 1},
-        lambda s: {"run": s.run[::-1]},
-    ],
+    "client[0] = -7; must be integers in 0…6": [lambda s: {"client": s.client * 0 - 7}],
+    "client[3] = 7; must be integers in 0…6": [lambda s: {"client": np.arange(8) + 4}],
+    "run[4] = 2; must be ascending integers in 0…1": [lambda s: {"run": s.run + 1}],
+    "run[4] = 0; must be ascending integers in 0…1": [lambda s: {"run": s.run[::-1]}],
     "client, a ndarray of bool and shape (8,)": [lambda s: {"client": s.client > 2}],
     "run, a ndarray of int64 and shape (7,)": [lambda s: {"run": s.run[1:]}],
-    "client, a ndarray of int64 and shape (2, 4)": [lambda s: {"client": s.client.reshape(2, 4)}],
-    "times, a ndarray of int64 and shape (8,); must be int": [lambda s: {"times": 0 * s.times}],
-    "scale, a ndarray of float64 and shape (8,); must be nu": [lambda s: {"scale": -s.scale}],
+    "client of shape (2, 4); must be one axis": [lambda s: {"client": s.client.reshape(2, 4)}],
+    "times[0] = 0; must be integers above 0": [lambda s: {"times": 0 * s.times}],
+    "times, a ndarray of float64 and shape (8,); must be in": [lambda s: {"times": s.times / 2}],
+    "scale[0] = -1.0; must be numbers above 0": [lambda s: {"scale": -s.scale}],
     "scale = nan for client": [lambda s: {"scale": first(s.scale, np.nan)}],
 }
 WEIGHTS = {

@@ -8,7 +8,7 @@ depends on the content.
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +20,17 @@ from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.user_data import federated, from_frame
-from fedsampling.data.user_files import TABLES, blaming_file, read_table, with_digest
-from fedsampling.data.user_tables import Encode
+from fedsampling.data.user_encoding import Encode
+from fedsampling.data.user_files import TABLES, Format, blaming_file, read_table, with_digest
 
 TEST_SHARE = 0.2
 ARRAYS = {"x", "y", "client", "x_test", "y_test", "client_test"}
 
 
 class Files(PublishedData, name="files"):
-    """Samples of your own, in a .npz, .csv or .parquet file."""
+    """Samples of your own, in a .npz, .csv, .tsv or .parquet file."""
 
-    path: str = Field(description="the file, from the working folder: .npz, .csv or .parquet")
+    path: str = Field(description="the file: .npz, .csv, .tsv, one of these with .gz, or .parquet")
     content: str = Field("", description="SHA-256 of the file; computed if empty")
     target: str = Field("y", description="column of labels or targets, in a table")
     client: str = Field("client", description="column of the samples' owners, in a table")
@@ -49,6 +49,13 @@ class Files(PublishedData, name="files"):
     client_info: str | None = hashed_if_set(
         None, "table with a row for each client, .csv or .parquet; null: none"
     )
+    separator: Literal[",", ";", "\t", "|"] | None = hashed_if_set(
+        None, "of the cells in a table of text; null: a comma, or a tab in .tsv"
+    )
+    decimal: Literal[".", ","] = hashed_if_set(".", "of the numbers in a table of text")
+    missing: str | tuple[str, ...] = hashed_if_set(
+        (), "texts of missing values in a table of text, such as NA, besides empty cells"
+    )
     info_content: str = hashed_if_set("", "SHA-256 of client_info; computed if empty")
 
     @model_validator(mode="before")
@@ -57,6 +64,15 @@ class Files(PublishedData, name="files"):
         """Set the digests of the files, or compare them with the settings."""
         record = with_digest(record, "path", "content", (".npz", *TABLES))
         return with_digest(record, "client_info", "info_content")
+
+    @model_validator(mode="after")
+    def _check_format(self) -> "Files":
+        """Refuse settings of text for other files."""
+        is_text = ".parquet" not in self.path and ".npz" not in self.path
+        for name in ("separator", "decimal", "missing"):
+            if not is_text and getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name}: no effect on {Path(self.path).name}; remove it")
+        return self
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Read the file, whatever `source` is, and assign its samples to clients."""
@@ -88,7 +104,9 @@ class Files(PublishedData, name="files"):
         }
 
     def _from_table(self, path: Path, seed: int) -> FederatedDataset:
-        frame = read_table(path, self.target, self.client)
+        missing = (self.missing,) if isinstance(self.missing, str) else self.missing
+        written = Format(self.separator, self.decimal, missing)
+        frame = read_table(path, self.target, self.client, written)
         client = self.client if self._by_owner else None
         if client is None and self.client in frame:
             frame = frame.drop(columns=self.client)

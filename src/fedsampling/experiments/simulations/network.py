@@ -152,6 +152,14 @@ class Training(Strict):
         rows = work.batch * (2 * (work.steps or 0) + (work.epochs or 0))
         return seeds * (4.0 * d * (2 + slots) + 8.0 * slots * rows)
 
+    def check_memory(self, seeds: int, d: int, n: int) -> None:
+        """Raise InputError if the models or the pairs of n clients exceed the memory."""
+        check_pairs(self.sampler, n, memory.available())
+        reports = 4.0 * seeds * n * d * ("gradients" in self.sampler.needs)
+        least = self.least_bytes(seeds, d) + pair_bytes(self.sampler, n) + reports
+        if line := memory.lacking(least):
+            raise InputError(line)
+
     def on(
         self,
         problem: FederatedDataset,
@@ -182,8 +190,7 @@ class Training(Strict):
         if variants:
             learner.steps = np.array([variant.work.step for variant in variants])
             learner.server_step = np.array([variant.server_step for variant in variants])
-        if line := memory.lacking(self.least_bytes(len(seeds), learner.network.dimension)):
-            raise InputError(line)
+        self.check_memory(len(seeds), learner.network.dimension, problem.n_clients)
         sampler = build_sampler(self, learner, seeds)
         features = self.feature_batch, stream(self.problem_seed, "features")
         learner.observations = observations_for(
@@ -325,6 +332,21 @@ def build_learner(
         server=settings.server,
         feature_batch=settings.feature_batch if settings.request == "passes" else None,
     )
+
+
+def check_pairs(sampler: Scheme, n: int, max_bytes: float) -> None:
+    """Raise InputError if a sampler's matrices of all pairs of n clients exceed `max_bytes`."""
+    if (stored := pair_bytes(sampler, n)) > max_bytes:
+        raise InputError(
+            f"sampler: {sampler.named} compares all pairs of {n:,} clients, which needs "
+            f"{stored / 1e9:,.0f} GB; must be at most {int(n * (max_bytes / stored) ** 0.5):,} "
+            "clients here"
+        )
+
+
+def pair_bytes(sampler: Scheme, n: int) -> float:
+    """Return the bytes of a sampler's matrices of all pairs of n clients."""
+    return 8.0 * sampler.pair_matrices * n**2
 
 
 def build_sampler(settings: Training, learner: "NetworkLearner", seeds: Sequence[int]) -> Scheme:

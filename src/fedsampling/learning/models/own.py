@@ -11,11 +11,12 @@ samples before training, and what cannot be isolated is refused in one line.
 import copy
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -105,15 +106,38 @@ def with_loss(
 
 def file(settings: ModelFile, sample: tuple[int, ...], classes: int | None) -> Network:
     """Create a network from the module, and the loss if `settings` names one, in a user's file."""
-    path = Path(settings.file)
-    module = f"model_{settings.content[:16]}"  # a changed file is another module
-    try:
-        imported = import_file(path, module, "a torch.nn.Module")
-        for key, name in (("name", settings.name), ("loss", settings.loss)):
-            if name and not hasattr(imported, name):
-                raise InputError(f"{key}: {name!r} is not defined in {path}")
+    with _blaming_file(settings):
+        imported = _imported(settings)
         loss = getattr(imported, settings.loss) if settings.loss else None
         return own_network(getattr(imported, settings.name), sample, classes, loss)
+
+
+def check_file(settings: ModelFile) -> None:
+    """Report an error in a user's file, or a name that it lacks, before a long call needs it."""
+    with _blaming_file(settings):
+        _imported(settings)
+
+
+def _imported(settings: ModelFile) -> ModuleType:
+    """Import a user's file, which must define the names in the settings."""
+    path = Path(settings.file)
+    imported = import_file(path, _module_name(settings), "a torch.nn.Module")
+    for key, name in (("name", settings.name), ("loss", settings.loss)):
+        if name and not hasattr(imported, name):
+            raise InputError(f"{key}: {name!r} is not defined in {path}")
+    return imported
+
+
+def _module_name(settings: ModelFile) -> str:
+    return f"model_{settings.content[:16]}"  # a changed file is another module
+
+
+@contextmanager
+def _blaming_file(settings: ModelFile) -> Iterator[None]:
+    """Report whatever the code in a user's file raises in one line with its place."""
+    path, module = Path(settings.file), _module_name(settings)
+    try:
+        yield
     except InputError as line:
         if line.__cause__ is None or isinstance(line.__cause__, InputError):
             raise

@@ -74,7 +74,7 @@ def learning_curve(
         band(axes, at, columns["low"], columns["high"], label, colour)
 
 
-def mark_divergence(axes: Axes, x: Any, mean: Any, label: str, colour: str) -> None:
+def mark_divergence(axes: Axes, x: Any, mean: Any, label: str, colour: Any) -> None:
     """Draw a cross at the last finite value of a curve that ends early."""
     finite = np.flatnonzero(np.isfinite(mean))
     if len(finite) and finite[-1] + 1 < len(mean):
@@ -82,7 +82,7 @@ def mark_divergence(axes: Axes, x: Any, mean: Any, label: str, colour: str) -> N
         axes.plot(x[last], mean[last], "X", markersize=7, color=colour, label=f"_{label}")
 
 
-def band(axes: Axes, x: Any, low: Any, high: Any, label: str, colour: str, **options: Any) -> None:
+def band(axes: Axes, x: Any, low: Any, high: Any, label: str, colour: Any, **options: Any) -> None:
     """Draw a curve's band; the underscore before its label keeps it out of the legend."""
     looks = {"color": colour, "alpha": 0.18, "linewidth": 0, **options}
     axes.fill_between(x, low, high, label=f"_{label}", **looks)

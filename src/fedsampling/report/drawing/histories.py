@@ -1,5 +1,6 @@
 """Histories and comparisons of :func:`fedsampling.train`, drawn and exported."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 LABELS = {"rounds": "round", "bits": "bits sent by clients", "seconds": "seconds"}
 DIGITS = 3
+# Where colours and dashes repeat, lines get marks, some on each.
+MARKERS, MARKS = ("", "o", "s", "^", "v", "D", "X", "P"), 8
+# In a caption: formulas, references, commands, and characters that must be escaped elsewhere.
+CAPTION = re.compile(r"\$[^$]*\$|\\(?:\w*ref|cite\w*|label|url)\*?\{[^}]*\}|\\.|[%#&_]", re.DOTALL)
 # Columns of a comparison whose numbers have the same decimals.
 TOGETHER = (("value", "low", "high"), ("difference", "difference_low", "difference_high"))
 
@@ -51,7 +56,7 @@ def plot(
     Raises
     ------
     InputError
-        If the history has no such metric or cost.
+        If the history has no such metric or cost, or if `axes` are no axes of matplotlib.
 
     Examples
     --------
@@ -64,6 +69,8 @@ def plot(
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
+    if axes is not None and not isinstance(axes, Axes):
+        raise InputError(f"axes: {axes!r:.60} is invalid; must be one Axes of matplotlib")
     histories = by_label(history)
     curves = {
         _plain(_with_divergence(label, rows)): curve(rows, x, y)
@@ -72,9 +79,11 @@ def plot(
     with mpl.rc_context(STYLE):
         if axes is None:
             axes = plt.subplots(figsize=(6, 3.5))[1]
-        for label, points in curves.items():
-            (line,) = axes.plot(points["x"], points["mean"], label=label or None)
-            colour = str(line.get_color())
+        for number, (label, points) in enumerate(curves.items()):
+            marker = MARKERS[number // len(STYLE["axes.prop_cycle"]) % len(MARKERS)]
+            marks: dict[str, Any] = {"marker": marker, "markevery": max(len(points) // MARKS, 1)}
+            (line,) = axes.plot(points["x"], points["mean"], label=label or None, **marks)
+            colour = line.get_color()  # text, or a tuple in other styles
             band(axes, points["x"], points["low"], points["high"], label, colour)
             mark_divergence(axes, points["x"], points["mean"], label, colour)
         axes.set(xlabel=LABELS[x], ylabel=_plain(y.replace("_", " ")))
@@ -111,7 +120,8 @@ def to_latex(
     table : DataFrame
         Any table.  In a result of :func:`fedsampling.compare`, intervals follow their values.
     caption, label : str
-        Caption and label of the float; left out if empty.
+        Caption and label of the float; left out if empty.  In the caption, ``%``, ``#``, ``&`` and,
+        outside of formulas, ``_`` are escaped where they are not; other LaTeX stays.
     digits : int
         Significant digits.
 
@@ -119,6 +129,11 @@ def to_latex(
     -------
     str
         Needs ``\usepackage{booktabs}``.
+
+    Raises
+    ------
+    InputError
+        If the table is empty or has duplicate columns, or an option is invalid.
 
     Examples
     --------
@@ -140,6 +155,16 @@ def to_latex(
 
     if not isinstance(table, pd.DataFrame):
         raise InputError(f"table: {type(table).__name__} is invalid; must be a DataFrame")
+    if not table.size:
+        raise InputError(f"table: no cells in {len(table)} rows; must have rows and columns")
+    names = table.columns.map(str)
+    if not names.is_unique:
+        raise InputError(f"table: duplicate column {names[names.duplicated()][0]!r}; rename one")
+    if not isinstance(digits, int) or isinstance(digits, bool) or digits < 1:
+        raise InputError(f"digits: {digits!r} is invalid; must be an integer above 0")
+    for name, words in (("caption", caption), ("label", label)):
+        if not isinstance(words, str):
+            raise InputError(f"{name}: {words!r:.60} is invalid; must be text")
     compared = {"metric", "larger"} <= table.attrs.keys() and "rank_low" in table
     if compared:  # rounding errors of equal means are not differences
         is_equal = np.isclose(table["difference"], 0, atol=1e-12 * table["value"].abs().max())
@@ -157,14 +182,28 @@ def to_latex(
     numbers = {str(column) for column in table.select_dtypes("number")}
     alignment = ["r" if column in numbers else "l" for column in cells.columns]
     cells.columns = [latex_text(str(column)) for column in cells.columns]
+    cells = cells.rename(columns={cells.columns[0]: _no_option(cells.columns[0])})
+    cells.isetitem(0, [_no_option(cell) for cell in cells.iloc[:, 0]])
     latex: str = cells.style.hide(axis="index").to_latex(
         hrules=True,
         column_format="".join(alignment),
         position_float="centering" if caption or label else None,
-        caption=caption or None,
+        caption=CAPTION.sub(_escaped, caption) or None,
         label=label or None,
     )
     return latex
+
+
+def _no_option(cell: str) -> str:
+    """Protect the first cell of a row, in which LaTeX reads [ and * as options of the last line."""
+    return f"{{}}{cell}" if cell.startswith(("[", "*")) else cell
+
+
+def _escaped(part: "re.Match[str]") -> str:
+    """Escape a character of a caption that LaTeX reads as a command; keep formulas and commands."""
+    if len(part[0]) == 1:
+        return rf"\{part[0]}"
+    return re.sub(r"(?<!\\)%", r"\%", part[0])
 
 
 def _comparison(table: "pd.DataFrame", text: dict[str, list[str]]) -> dict[str, list[str]]:

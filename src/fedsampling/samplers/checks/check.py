@@ -8,6 +8,7 @@ Gymnasium's ``check_env``.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.errors import CodeError, InputError, described, nearest
+from fedsampling.base.errors import (
+    CodeError,
+    InputError,
+    described,
+    gathering,
+    naming,
+    nearest,
+)
 from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.samplers.checks.rounds import (
@@ -121,17 +129,45 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
     return CheckResult(tuple(name for name in POPULATIONS if name not in refused), refused)
 
 
-def from_words(name: str, words: Sequence[str]) -> Scheme:
-    """Create a sampler from its name or the file that defines it, and words such as ``m=4``."""
-    if name.endswith(".py"):
-        name = load_file(Path(name))[-1].named
+def check_all(name: str, words: Sequence[str]) -> dict[str, Checked]:
+    """Check a sampler by name, or all that a file defines, with words such as ``m=4``; by name.
+
+    Raises an InputError with the lines of all samplers that fail, each with the sampler's name.
+    """
+    results: dict[str, Checked] = {}
+    problems: list[str] = []
+    samplers = from_words(name, words)
+    for sampler in samplers:
+        with gathering(problems), naming(sampler.named) if len(samplers) > 1 else nullcontext():
+            results[sampler.named] = check_sampler(sampler)
+    if problems:
+        raise InputError(*problems)
+    return results
+
+
+def from_words(name: str, words: Sequence[str]) -> list[Scheme]:
+    """Create a sampler by name, or all that a file defines, with words such as ``m=4``.
+
+    A setting applies to the samplers that have it; one that none has is refused.
+    """
     settings: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
             raise InputError(f"{word}: not a setting; write it as key=value")
         settings[key] = parse_yaml(value, key)
-    return make_scheme(name, **settings)
+    if not name.endswith(".py"):
+        return [make_scheme(name, **settings)]
+    members = load_file(Path(name))
+    known = {key for member in members for key in member.model_fields}
+    samplers, problems = [], list[str]()
+    for member in members:
+        own = {k: v for k, v in settings.items() if k in member.model_fields or k not in known}
+        with gathering(problems), naming(member.named) if len(members) > 1 else nullcontext():
+            samplers.append(make_scheme(member.named, **own))
+    if problems:
+        raise InputError(*problems)
+    return samplers
 
 
 def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fault]:

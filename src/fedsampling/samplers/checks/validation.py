@@ -166,26 +166,81 @@ def _slots_fault(slots: Any, view: View) -> str:
     """Explain what is wrong with slots; empty if at most a scale is not finite."""
     if not isinstance(slots, Slots):
         return f"returned {described_value(slots)}; must be Slots, such as Slots.stack(clients)"
-    size, clients, runs = slots.client.shape, len(view.p), view.runs
-    for name, kinds, above, most, allowed in (
-        ("client", "iu", -1, clients - 1, f"integers in 0…{clients - 1}"),
-        ("run", "iu", -1, runs - 1, f"ascending integers in 0…{runs - 1}"),
-        ("times", "iu", 0, np.inf, "integers above 0"),
-        ("scale", _NUMBERS, 0, np.inf, "numbers above 0"),
-    ):
-        values = getattr(slots, name)
-        is_valid = len(size) == 1 and values.shape == size and values.dtype.kind in kinds
-        # Comparisons with NaN are false; it is reported separately.
-        is_valid = is_valid and not ((values <= above) | (values > most)).any()
-        if not is_valid or (name == "run" and (values[1:] < values[:-1]).any()):
-            kind = described_value(values)
-            return f"returned slots.{name}, {kind}; must be {allowed}, one per slot"
-    if len(view.offered) < clients:
-        unavailable = np.ones(clients, np.bool_)
-        unavailable[view.offered] = False
-        if len(chosen := slots.client[unavailable[slots.client]]):
-            return (
-                f"returned client {chosen[0]}, which is not available; must be in view.offered, "
-                f"{len(view.offered)} of {clients} clients"
-            )
-    return ""
+    if slots.client.ndim != 1:
+        return (
+            f"returned slots.client of shape {slots.client.shape}; must be one axis, a client per "
+            "slot"
+        )
+    return (
+        _client_fault(slots, view)
+        or _run_fault(slots, view)
+        or _times_fault(slots)
+        or _scale_fault(slots)
+        or _availability_fault(slots, view)
+    )
+
+
+def _client_fault(slots: Slots, view: View) -> str:
+    """Explain which client is none; empty if all are valid."""
+    n = len(view.p)
+    allowed = f"integers in 0…{n - 1}"
+    return _type_fault(slots, "client", "iu", allowed) or _value_fault(
+        slots, "client", (slots.client < 0) | (slots.client >= n), allowed
+    )
+
+
+def _run_fault(slots: Slots, view: View) -> str:
+    """Explain which run is none, or out of order; empty if all are valid."""
+    run, allowed = slots.run, f"ascending integers in 0…{view.runs - 1}"
+    if fault := _type_fault(slots, "run", "iu", allowed):
+        return fault
+    descends = np.zeros(len(run), np.bool_)
+    descends[1:] = run[1:] < run[:-1]
+    return _value_fault(slots, "run", (run < 0) | (run >= view.runs) | descends, allowed)
+
+
+def _times_fault(slots: Slots) -> str:
+    """Explain which number of local trainings is not positive; empty if all are valid."""
+    allowed = "integers above 0"
+    return _type_fault(slots, "times", "iu", allowed) or _value_fault(
+        slots, "times", slots.times <= 0, allowed
+    )
+
+
+def _scale_fault(slots: Slots) -> str:
+    """Explain which scale is not positive; NaN and infinity are reported with their cause."""
+    allowed = "numbers above 0"
+    return _type_fault(slots, "scale", _NUMBERS, allowed) or _value_fault(
+        slots, "scale", slots.scale <= 0, allowed
+    )
+
+
+def _availability_fault(slots: Slots, view: View) -> str:
+    """Explain which client is not available; empty if all are."""
+    n = len(view.p)
+    if len(view.offered) == n:
+        return ""
+    unavailable = np.ones(n, np.bool_)
+    unavailable[view.offered] = False
+    if not len(chosen := slots.client[unavailable[slots.client]]):
+        return ""
+    return (
+        f"returned client {chosen[0]}, which is not available; must be in view.offered, "
+        f"{len(view.offered)} of {n} clients"
+    )
+
+
+def _type_fault(slots: Slots, name: str, kinds: str, allowed: str) -> str:
+    """Explain why an array of slots has another type or length; empty if it has not."""
+    values = getattr(slots, name)
+    if values.dtype.kind in kinds and values.shape == slots.client.shape:
+        return ""
+    return f"returned slots.{name}, {described_value(values)}; must be {allowed}, one per slot"
+
+
+def _value_fault(slots: Slots, name: str, is_invalid: Bools, allowed: str) -> str:
+    """Name the first invalid value of an array of slots; empty if there is none."""
+    if not is_invalid.any():
+        return ""
+    slot = int(is_invalid.argmax())
+    return f"returned slots.{name}[{slot}] = {getattr(slots, name)[slot]}; must be {allowed}"
