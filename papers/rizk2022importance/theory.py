@@ -40,11 +40,11 @@ from fedsampling.learning.training.convex import ConvexLearner
 from fedsampling.samplers.basic import Uniform
 from fedsampling.samplers.importance import (
     UNIT,
-    ISFedAvg,
     capped,
     progressive_totals,
     systematic_units,
 )
+from fedsampling.samplers.isfedavg import ISFedAvg
 
 
 @dataclass(frozen=True)

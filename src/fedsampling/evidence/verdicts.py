@@ -350,12 +350,13 @@ def over_choices(readings: Mapping[str, Finding], main: str) -> Finding:
 
 
 def _over_readings(readings: Sequence[Reading]) -> dict[str, Part]:
-    """Combine the readings' parts; none unless all readings have the same parts."""
-    if len({tuple(reading.parts) for reading in readings}) > 1:
+    """Combine the readings' parts; none unless all comparable readings have the same parts."""
+    comparable = [reading for reading in readings if reading.verdict != "not comparable"]
+    if len({tuple(reading.parts) for reading in comparable}) != 1:
         return {}
     combined: dict[str, Part] = {}
-    for name in readings[0].parts:
-        outcomes = {reading.parts[name] for reading in readings}
+    for name in comparable[0].parts:
+        outcomes = {reading.parts[name] for reading in comparable}
         decided = outcomes - {"open"}
         combined[name] = (
             "depends" if len(decided) > 1 else "open" if "open" in outcomes else decided.pop()

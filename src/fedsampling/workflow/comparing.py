@@ -32,7 +32,7 @@ from fedsampling.experiments.simulations.network import (
     load_problem,
 )
 from fedsampling.experiments.simulations.simulation import Where
-from fedsampling.learning.model import ModelFile
+from fedsampling.learning.models.settings import ModelFile
 from fedsampling.runs.execute import locate
 from fedsampling.runs.places import run_stores
 from fedsampling.samplers.checks.check import check_sampler

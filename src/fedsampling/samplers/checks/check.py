@@ -129,12 +129,12 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
     return CheckResult(tuple(name for name in POPULATIONS if name not in refused), refused)
 
 
-def check_all(name: str, words: Sequence[str]) -> dict[str, Checked]:
+def check_all(name: str, words: Sequence[str]) -> dict[str, CheckResult]:
     """Check a sampler by name, or all that a file defines, with words such as ``m=4``; by name.
 
     Raises an InputError with the lines of all samplers that fail, each with the sampler's name.
     """
-    results: dict[str, Checked] = {}
+    results: dict[str, CheckResult] = {}
     problems: list[str] = []
     samplers = from_words(name, words)
     for sampler in samplers:
