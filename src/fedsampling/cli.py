@@ -35,7 +35,7 @@ def names(text: str) -> list[str]:
 
 SECTIONS = {
     "Prepare": ("init", "check", "plan", "doctor"),
-    "See results": ("status", "verdicts", "rank", "list", "recheck"),
+    "See results": ("status", "verdicts", "decide", "rank", "list", "recheck"),
     "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
     "Single steps of the pipeline": (*("run", "tune", "render", "draw", "report"),),
     "Maintain the project": ("register", "publish", "findings", "schemes", "schema"),
@@ -236,6 +236,21 @@ def draw(project: "Project", paper: str) -> Output:
 def publish(project: "Project", names: tuple[str, ...]) -> Output:
     """Add finished runs of NAMES (PAPER or PAPER/EXPERIMENT; default: all) to published_runs."""
     return workflow.publishing.publish_runs(names, project)
+
+
+@command()
+@argument("claims", metavar="[CLAIM]...", nargs=-1)
+@option("--hours", type=click.FloatRange(min=0), help="Run the next looks within this time.")
+@option("--dry-run", is_flag=True, help="Only print them, with their price.")
+@option("--cores", default="all", show_default=True, help="As for snakemake.")
+def decide(
+    project: "Project", claims: tuple[str, ...], hours: float | None, dry_run: bool, cores: str
+) -> Iterator[str]:
+    """Decide open CLAIMs (PAPER, CLAIM or PAPER/CLAIM; default: all) with fresh seeds.
+
+    Looks that decide most for their price come first. The runs stop and resume.
+    """
+    yield from workflow.deciding.decide(project, claims, hours, dry_run, cores)
 
 
 @command()

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from . import checking as checking
     from . import comparing as comparing
     from . import data_files as data_files
+    from . import deciding as deciding
     from . import doctor as doctor
     from . import drawing as drawing
     from . import judging as judging

@@ -7,7 +7,10 @@ twins of the claim's experiments in their place, and its intervals allow for the
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from math import nan
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import shorten
 
 from fedsampling.base.errors import WARNING
@@ -22,6 +25,7 @@ from fedsampling.evidence.provenance import (
     has_unverified_data,
 )
 from fedsampling.evidence.statistics import allowing_for
+from fedsampling.evidence.summaries import load_summaries
 from fedsampling.evidence.verdicts import (
     UNDECIDED,
     Claim,
@@ -31,9 +35,11 @@ from fedsampling.evidence.verdicts import (
     Price,
 )
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function, load_paper
+from fedsampling.experiments.resolving import load_kinds
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.workflow.project import Project
+from fedsampling.workflow.summarising import summarise
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,21 @@ def judge(spec: Paper, project: Project, loaded: Summaries) -> Iterator[Claim]:
     context = Context(spec, complete, project, loaded, unfinished)
     for name in spec.claims:
         yield _judged(name, context)
+
+
+def confirmations(project: Project, key: str) -> dict[str, tuple[Confirmation | None, str]]:
+    """Judge a paper's claims on the fresh seeds that are finished.
+
+    Returns by claim the confirmation, or None and the reason.
+    """
+    spec, complete = project.plan.paper(key), load_paper(key, project.papers)
+    twins = {twin for name in complete.claims for twin in complete.twins_of(name).values()}
+    load_kinds(spec.folder)
+    with TemporaryDirectory() as folder:
+        for twin in (finished := sorted(twins & spec.experiments.keys())):
+            summarise(key, twin, project, Path(folder))
+        context = Context(spec, complete, project, load_summaries(key, finished, Path(folder)), {})
+        return {name: _confirmed(name, context) for name in complete.claims}
 
 
 def _judged(name: str, context: Context) -> Claim:
@@ -154,6 +175,9 @@ def _confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
         return None, f"Its rule was changed after its registration of {registered.at:%Y-%m-%d}."
     if missing := [twin for twin in twins.values() if twin not in context.loaded]:
         return None, f"No look at fresh seeds is finished: {spec.left_out.get(missing[0], '')}."
+    first_run = min(context.loaded[twin].provenance["started"] for twin in twins.values())
+    if datetime.fromisoformat(first_run) < registered.at:
+        return None, f"Its fresh runs began before its registration of {registered.at:%Y-%m-%d}."
     fresh = {original: context.loaded[twin] for original, twin in twins.items()}
     looks = {tuple(summary.settings["looks"]) for summary in fresh.values()}
     seeds = min(len(summary.settings["seeds"]) for summary in fresh.values())
@@ -186,7 +210,7 @@ def _confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
         hours=round(sum(s.provenance["seconds"] for s in fresh.values()) / 3600, 2),
         registered=registered.at.isoformat(),
         commit=registered.commit,
-        first_run=min(summary.provenance["started"] for summary in fresh.values()),
+        first_run=first_run,
     )
     return confirmation, ""
 

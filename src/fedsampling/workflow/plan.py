@@ -463,6 +463,16 @@ def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[J
     }
 
 
+def jobs_at(
+    paper: Paper, config: Config, scale: str, experiments: Set[str]
+) -> dict[str, list[Job]]:
+    """List the jobs of some experiments of a paper at a scale, by experiment."""
+    others = dict.fromkeys(paper.experiments.keys() - experiments, "")
+    at_scale = config.model_copy(update={"scale": scale, "data": "official", "overrides": {}})
+    listed = _listed_at(without(paper, others), at_scale, scale)
+    return {name: entry.jobs for name, entry in listed.items()}
+
+
 def _missing(all_jobs: list[Job], finished: Set[str]) -> list[Job]:
     return [job for job in all_jobs if not all(run.hash in finished for run in job.runs)]
 

@@ -206,7 +206,7 @@ def _run(project: Project, echo: Callable[[str], None]) -> int:
 def _scores(project: Project, paper: str, experiment: str) -> list[dict[str, str]]:
     """Score the trials of an experiment with the paper's artefact whose name ends with tuning."""
     from fedsampling.evidence import summaries
-    from fedsampling.workflow.drawing import summarise  # imports matplotlib
+    from fedsampling.workflow.summarising import summarise  # imports pandas
 
     spec, tuning = project.plan.paper(paper), f"{TUNING}{experiment}"
     drawn = [name for name, artefact in spec.artefacts.items() if tuning in artefact.experiments]

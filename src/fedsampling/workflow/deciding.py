@@ -1,0 +1,228 @@
+"""Decide open claims: what each takes, in which order, and the runs, look by look.
+
+A claim is confirmed with fresh seeds, in the looks that its experiments declare. The order is by
+parts that are still open per core-hour, so the cheapest claims come first. Runs go to the store
+like all others, so that an interrupted call resumes, and ``fedsampling publish`` can publish them.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import yaml
+
+from fedsampling.base.errors import InputError, check_known
+from fedsampling.base.text import listed, plural, show
+from fedsampling.evidence.verdicts import Confirmation
+from fedsampling.experiments.papers import Paper, load_paper
+from fedsampling.experiments.registration import with_seeds
+from fedsampling.runs import store
+from fedsampling.runs.places import finished_runs, run_stores
+from fedsampling.workflow import judging
+from fedsampling.workflow.plan import LARGEST_FIRST, jobs_at
+from fedsampling.workflow.project import Project
+
+RESULTS_NAME = "decide"  # subfolder of the results, so that a report's plan stays as it is
+
+
+@dataclass(frozen=True)
+class Step:
+    """The next look at a claim.
+
+    `open_parts`: parts of the claim that no look has decided. `seeds`: those that the look needs,
+    `look` of `looks`. `hours_of`: core-hours of the missing runs of each experiment; empty if some
+    experiment has no run that was timed.
+    """
+
+    paper: str
+    claim: str
+    open_parts: tuple[str, ...]
+    experiments: tuple[str, ...]
+    scale: str
+    seeds: int
+    look: int
+    looks: int
+    hours_of: Mapping[str, float]
+
+    @property
+    def hours(self) -> float | None:
+        """Core-hours of all missing runs; None if unknown."""
+        return sum(self.hours_of.values()) if self.hours_of else None
+
+    @property
+    def name(self) -> str:
+        """The claim as the command line names it."""
+        return f"{self.paper}/{self.claim}"
+
+
+def decide(
+    project: Project, names: Sequence[str], hours: float | None, dry_run: bool, cores: str
+) -> Iterator[str]:
+    """Print each open claim's next look in the order of its price; run them within `hours`."""
+    if not dry_run and hours is None:
+        raise InputError("hours: missing; give --hours H, or --dry-run")
+    begin = monotonic()
+    exhausted: set[str] = set()
+    while True:
+        steps, finished = _steps(project, names)
+        steps = [step for step in steps if step.name not in exhausted]
+        if dry_run:
+            yield from _table(steps, finished)
+            return
+        left = hours - (monotonic() - begin) / 3600 if hours else 0.0
+        affordable = [step for step in steps if step.hours is None or step.hours <= left]
+        if not affordable:
+            yield f"{plural(len(steps), 'claim')} left; the next look does not fit into the time"
+            return
+        step = affordable[0]
+        yield _sentence(step)
+        if not _run(step, cores, project.papers):
+            exhausted.add(step.name)
+            yield f"{step.name}: its runs failed; run the same command to resume"
+        project = Project.open(project.file, project.results, project.papers)
+
+
+def _steps(project: Project, names: Sequence[str]) -> tuple[list[Step], list[str]]:
+    """Return the next look of each open claim, the cheapest first, and what is not open."""
+    papers = {key: load_paper(key, project.papers) for key in project.plan.papers}
+    known = {*papers}
+    known |= {name for paper in papers.values() for name in paper.claims}
+    known |= {f"{key}/{name}" for key, paper in papers.items() for name in paper.claims}
+    check_known(names, known, "claim: '{}' is unknown")
+    steps, others = [], []
+    for key, paper in papers.items():
+        for claim, (confirmation, reason) in judging.confirmations(project, key).items():
+            name = f"{key}/{claim}"
+            if names and not {name, key, claim} & set(names):
+                continue
+            spec = paper.claims[claim]
+            if spec.unreachable:
+                others.append(f"{name}: {spec.unreachable}")
+            elif confirmation and confirmation.answered:
+                others.append(f"{name}: confirmed, {confirmation.verdict}")
+            elif paper.twins_of(claim):
+                step = _next_look(paper, claim, confirmation, project)
+                others += [] if step else [f"{name}: open after its last look"]
+                steps += [step] if step else []
+            elif reason:
+                others.append(f"{name}: {reason}")
+    return sorted(steps, key=_price), others
+
+
+def _price(step: Step) -> tuple[bool, float]:
+    """Sort by core-hours per open part; claims of unknown price come last."""
+    return step.hours is None, (step.hours or 0.0) / max(len(step.open_parts), 1)
+
+
+def _next_look(
+    paper: Paper, claim: str, confirmation: Confirmation | None, project: Project
+) -> Step | None:
+    """Return the next look at a claim; None after the last."""
+    twins = paper.twins_of(claim)
+    experiments = [paper.experiments[twin] for twin in twins.values()]
+    looks = experiments[0]["looks"]
+    done = confirmation.look if confirmation else 0
+    if done == len(looks):
+        return None
+    parts = confirmation.parts if confirmation else dict.fromkeys(paper.claims[claim].parts, "open")
+    scale = next(name for name in LARGEST_FIRST if experiments[0].get(name, {}) is not None)
+    return Step(
+        paper=paper.key,
+        claim=claim,
+        open_parts=tuple(name for name, part in parts.items() if part == "open"),
+        experiments=tuple(twins.values()),
+        scale=scale,
+        seeds=looks[done],
+        look=done + 1,
+        looks=len(looks),
+        hours_of=_hours(paper, twins, looks[done], scale, project),
+    )
+
+
+def _hours(
+    paper: Paper, twins: Mapping[str, str], seeds: int, scale: str, project: Project
+) -> dict[str, float]:
+    """Estimate the core-hours of a look's missing runs, from those of the same case and sampler.
+
+    A sampler that the original experiment does not run counts with its case's mean. Returns them by
+    experiment; nothing if no run of one of them is finished.
+    """
+    target, shared = run_stores(project.results, project.config)
+    stores = [target, *shared]
+    finished = finished_runs(shared)
+    hours: dict[str, float] = {}
+    for original, twin in twins.items():
+        jobs = jobs_at(paper, project.config, scale, {original, twin})
+        times: dict[tuple[str, str], list[float]] = {}
+        for job in jobs.get(original, ()):
+            for run in job.runs:
+                if run.hash in finished and (result := store.find(stores, run.hash, None)):
+                    seconds = float(result.metadata["seconds"])
+                    times.setdefault((job.case, job.sampler), []).append(seconds)
+                    times.setdefault((job.case, ""), []).append(seconds)
+        if not times:
+            return {}
+        every = [second for seconds in times.values() for second in seconds]
+        wanted = {*_first_seeds(paper, twin, seeds)}
+        hours[twin] = 0.0
+        for job in jobs[twin]:
+            known = times.get((job.case, job.sampler)) or times.get((job.case, "")) or every
+            missing = sum(run.seed in wanted and run.hash not in finished for run in job.runs)
+            hours[twin] += missing * sum(known) / len(known) / 3600
+    return hours
+
+
+def _sentence(step: Step) -> str:
+    """Write a look, what it may decide, and its price."""
+    price = "price unknown" if step.hours is None else f"{show(step.hours, 2)} core-hours"
+    return (
+        f"{step.name}: look {step.look} of {step.looks}, {plural(step.seeds, 'seed')}, {price}; "
+        f"open: {listed(step.open_parts)}"
+    )
+
+
+def _table(steps: Sequence[Step], others: Sequence[str]) -> Iterator[str]:
+    """Write all steps with cumulative core-hours, and the claims that need none.
+
+    Claims share experiments, whose runs count once.
+    """
+    counted: dict[str, float] = {}
+    for step in steps:
+        for name, hours in step.hours_of.items():
+            counted[name] = max(hours, counted.get(name, 0.0))
+        yield f"{_sentence(step)}; {show(sum(counted.values()), 2)} in all"
+    yield from others
+    yield (
+        f"{plural(len(steps), 'claim')} to confirm; the next looks take "
+        f"{show(sum(counted.values()), 2)} core-hours. 'fedsampling decide --hours H' runs them in "
+        "this order."
+    )
+
+
+def _run(step: Step, cores: str, papers: Path) -> bool:
+    """Run a look with Snakemake; return whether all its runs finished."""
+    paper = load_paper(step.paper, papers)
+    overrides = {
+        name: {"seeds": _first_seeds(paper, name, step.seeds)} for name in step.experiments
+    }
+    config: dict[str, Any] = {
+        "scale": step.scale,
+        "experiments": [f"{step.paper}/{name}" for name in step.experiments],
+        "overrides": {step.paper: overrides},
+        "run": RESULTS_NAME,
+    }
+    path = Path("results") / f"{RESULTS_NAME}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    command = ["snakemake", "--cores", cores, "--configfile", str(path)]
+    return subprocess.run(command, stdout=sys.stderr, check=False).returncode == 0
+
+
+def _first_seeds(paper: Paper, twin: str, n: int) -> list[int]:
+    """Return the seeds of a look."""
+    seeds: list[int] = with_seeds(paper.experiments[twin], n)["seeds"]
+    return seeds

@@ -1,0 +1,68 @@
+"""Summaries: the runs of an experiment's jobs, joined into one table."""
+
+from pathlib import Path
+
+from fedsampling.base.errors import InputError, gathering
+from fedsampling.evidence import summaries
+from fedsampling.experiments.resolving import changed as changed_settings
+from fedsampling.experiments.resolving import scale_of
+from fedsampling.experiments.specs import Job
+from fedsampling.runs import store
+from fedsampling.runs.execute import locate
+from fedsampling.runs.places import run_stores
+from fedsampling.workflow.project import Project
+
+
+class NotComputedError(InputError):
+    """Runs of an experiment are missing."""
+
+
+def summarise(paper: str, experiment: str, project: Project, folder: Path | None = None) -> Path:
+    """Join an experiment's runs into ``summaries/<paper>/<experiment>.parquet`` in a folder.
+
+    For an executed job, these are the runs that its manifest lists. By default, the folder is the
+    project's.
+    """
+    plan, spec = project.plan, project.plan.paper(paper)
+    jobs = [plan.jobs[name] for name in plan.jobs_of(paper, experiment)]
+    manifests = {job.name: project.manifest(job.name) for job in jobs if job.name in plan.due}
+    missing = [path for path in manifests.values() if not path.is_file()]
+    if missing:
+        further = f", as are {len(missing) - 1} others" if len(missing) > 1 else ""
+        raise NotComputedError(
+            f"{missing[0]}: not computed yet{further}; run 'fedsampling run' or snakemake first"
+        )
+    target, shared = run_stores(project.results, project.config)
+    runs: list[summaries.Run] = []
+    problems: list[str] = []
+    for job in jobs:
+        with gathering(problems):
+            if job.name in manifests:
+                seeds = {run.hash: run.seed for run in job.runs}
+                runs += summaries.runs_of_manifest(
+                    manifests[job.name], job.name, seeds, [target, *shared]
+                )
+            else:
+                results = _finished(job, target, shared)
+                runs += ((job.case, job.sampler, result) for result in results)
+    if problems:
+        raise InputError(*problems)
+    out = (folder or project.folder) / "summaries" / paper / f"{experiment}.parquet"
+    facts = {
+        "data": project.config.data,
+        "scale": scale_of(spec, experiment, project.config),
+        "changed": changed_settings(spec, experiment, project.config),
+        "changed_at": spec.scales.get(experiment, project.config.scale),
+    }
+    summaries.write(runs, plan.experiments[f"{paper}/{experiment}"], facts, out)
+    return out
+
+
+def _finished(job: Job, target: Path, shared: list[Path]) -> list[store.Result]:
+    """Return the runs of a job that was already finished."""
+    results = [locate(run.hash, target, shared, job.code) for run in job.runs]
+    readable = [result for result in results if result]
+    if missing := len(results) - len(readable):
+        fix = "run the same command again, or restore published_runs/ if they are published"
+        raise InputError(f"{job.name}: {missing} of its runs cannot be read; {fix}")
+    return readable

@@ -1,0 +1,70 @@
+"""Rules are registered before their fresh runs, and have not changed since."""
+
+import subprocess
+from datetime import datetime
+
+import pytest
+from tests.shared import PAPERS, ROOT
+
+from fedsampling.evidence.statistics import allowing_for
+from fedsampling.evidence.looks import Looks
+from fedsampling.experiments.papers import judge_function, load_paper
+from fedsampling.experiments.resolving import load_kinds
+from fedsampling.runs import store
+
+KEYS = sorted(path.parent.parent.name + "" for path in PAPERS.glob("*/registered.json/.."))
+KEYS = sorted(path.parent.name for path in PAPERS.glob("*/registered.json"))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_rule_is_registered_as_it_is(key):
+    paper = load_paper(key, PAPERS)
+    parts = {name for name, claim in paper.claims.items() if claim.parts}
+    assert paper.registered.keys() == parts
+    changed = {name for name in parts if paper.registered[name].digest != paper.rule_digest(name)}
+    assert changed == set()
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_fresh_run_began_before_its_rule_was_registered(key):
+    paper = load_paper(key, PAPERS)
+    for name, registered in paper.registered.items():
+        for twin in paper.twins_of(name).values():
+            path = ROOT / "published_runs" / key / f"{twin}.parquet"
+            runs = store.load_together(path).values() if path.is_file() else ()
+            begun = [datetime.fromisoformat(run.metadata["started"]) for run in runs]
+            assert all(start > registered.at for start in begun), (name, twin)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_commit_of_a_registration_contains_the_records(key):
+    """Where the history is available; clones may be shallow, and packages have none."""
+    for name, registered in load_paper(key, PAPERS).registered.items():
+        ancestry = subprocess.run(
+            ["git", "-C", ROOT, "merge-base", "--is-ancestor", registered.commit, "HEAD"],
+            capture_output=True,
+            check=False,
+        )
+        if ancestry.returncode > 1:
+            pytest.skip("no git history")
+        assert ancestry.returncode == 0, name
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_rules_decide_the_registered_parts_within_the_registered_bounds(key, explored):
+    """Each rule is applied to the exploring runs of the experiments that have twins."""
+    paper, loaded = load_paper(key, PAPERS), explored(key)
+    load_kinds(paper.folder)
+    for name, claim in paper.claims.items():
+        originals = paper.twins_of(name)
+        if not originals or not originals.keys() <= loaded.keys():
+            continue
+        with allowing_for(Looks((20,))):
+            finding = judge_function(paper, name)(
+                {original: loaded[original] for original in originals}, claim, paper
+            )
+        assert finding.parts.keys() == claim.parts.keys(), name
+        for interval in finding.drawn:
+            if interval.name in claim.parts:
+                least, most = claim.parts[interval.name].accepted
+                assert (interval.least, interval.most) == (least, most), (name, interval.name)
