@@ -32,14 +32,18 @@ def judge(name, claim=None, **summaries):
 
 
 def summary(curves, seeds=SEEDS, spread=0.01, shared=0.3, case="base"):
-    """Give every seed each curve, times noise that all curves share, times noise of its own."""
+    """Give every seed each curve, times noise that all curves share, times noise of its own.
+
+    The curve's shape has a little noise, too: equal drifts would be no estimate of their spread.
+    """
     rng = np.random.default_rng(0)
     common = np.exp(shared * rng.normal(size=seeds))
     runs = []
     for (sampler, metric), curve in curves.items():
         factors = np.exp(spread * rng.normal(size=seeds)) * common / common.mean()
         for seed, factor in enumerate(factors):
-            columns = {metric: (AT, np.broadcast_to(curve, AT.shape) * factor)}
+            shape = curve * np.exp(1e-4 * rng.normal(size=AT.shape))
+            columns = {metric: (AT, shape * factor)}
             runs.append((case, sampler, seed, columns))
     return made_up(runs, {"settings": {"rounds": ROUNDS}, "cases": {case: {}}})
 
