@@ -1,13 +1,24 @@
 """The claim of Rizk et al. 2022 on the initial decrease, judged over populations and baselines."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import show
 from fedsampling.evidence.statistics import Estimate, show_estimate
-from fedsampling.evidence.verdicts import JOINT, Finding, Interval, above, intervals, over_choices
+from fedsampling.evidence.verdicts import (
+    JOINT,
+    Finding,
+    Interval,
+    Part,
+    Verdict,
+    above,
+    intervals,
+    over_choices,
+)
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 
@@ -45,6 +56,7 @@ def c3(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     cells = compared.drop_duplicates(CELL)
     return replace(
         finding,
+        parts=_parts(compared),
         ours=f"above (49)–(50) in the chosen population: {'; '.join(ours)}",
         reason=f"{finding.reason} {_by_rival(compared)}".strip(),
         drawn=drawn,
@@ -52,18 +64,37 @@ def c3(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     )
 
 
-def _by_rival(compared: pd.DataFrame) -> str:
-    """Count where c3 holds and fails against each sampler, over populations and windows."""
+def _parts(compared: pd.DataFrame) -> dict[str, Part]:
+    """Judge c3 against each sampler, over all populations, baselines and windows."""
+    of_verdict: dict[Verdict, Part] = {"reproduced": "holds", "contradicted": "fails"}
+    parts: dict[str, Part] = {}
+    for name, rows in _rivals(compared):
+        outcomes = pd.Series([above(lead, 0.0) for lead in rows])
+        parts[f"against {name}"] = of_verdict.get(share_finding(outcomes).verdict, "open")
+    return parts
+
+
+def _rivals(compared: pd.DataFrame) -> Iterator[tuple[str, list[Estimate]]]:
+    """Yield each sampler that (49)–(50) are compared with, and its leads in all cells."""
     other, baseline = compared["other"], compared["baseline"]
     rivals = other.where(other != "FedAvg", "FedAvg " + baseline)
-    texts = []
     for rival, name in RIVALS.items():
         rows: Any = compared[rivals == rival]
-        leads = [Estimate(row.higher_db, row.low, row.high, row.seeds) for row in rows.itertuples()]
+        yield (
+            name,
+            [Estimate(row.higher_db, row.low, row.high, row.seeds) for row in rows.itertuples()],
+        )
+
+
+def _by_rival(compared: pd.DataFrame) -> str:
+    """Count where c3 holds and fails against each sampler, over populations and windows."""
+    texts = []
+    for name, leads in _rivals(compared):
         parts = [above(lead, 0.0) for lead in leads]
+        median = np.median([lead.value for lead in leads])
         texts.append(
             f"against {name}, {parts.count('holds')} of {len(parts)} hold and "
-            f"{parts.count('fails')} fail (median lead {show(rows['higher_db'].median())} dB)"
+            f"{parts.count('fails')} fail (median lead {show(float(median))} dB)"
         )
     return (
         f"Comparisons over populations and windows: {'; '.join(texts)}; the others are undecided."

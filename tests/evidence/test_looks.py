@@ -58,7 +58,9 @@ class TestIntervals:
         assert compare(self.values, np.zeros(30), difference).high != student.high
 
     def test_joint_intervals(self):
-        pairs = {name: (self.values, shift + self.values[::-1]) for name, shift in (("a", 0), ("b", 1))}
+        pairs = {
+            name: (self.values, shift + self.values[::-1]) for name, shift in (("a", 0), ("b", 1))
+        }
         with allowing_for(FOUR):
             joint = holm(pairs, difference)
             (first, second) = (compare(*pairs[name], difference, 0.975) for name in pairs)

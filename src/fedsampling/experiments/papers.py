@@ -219,11 +219,16 @@ class Paper(Strict):
         return rows[name].number
 
     def twins_of(self, claim: str) -> dict[str, str]:
-        """Return the experiments with fresh seeds that confirm a claim, by their originals."""
+        """Return the experiments with fresh seeds that confirm a claim, by their originals.
+
+        A claim whose parts are all exact has none.
+        """
         spec = self.claims[claim]
+        if all(part.contrast == "exact" for part in spec.parts.values()):
+            return {}
         artefact = {**self.omitted, **self.artefacts}[spec.artefact]
         judged = [*(spec.experiments or artefact.experiments), *spec.variants]
-        return {name: CONFIRM + name for name in self.confirm if spec.parts and name in judged}
+        return {name: CONFIRM + name for name in self.confirm if name in judged}
 
     def rule_digest(self, claim: str) -> str:
         """Return the digest of a claim's rule, to compare with its registration."""

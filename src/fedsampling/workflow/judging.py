@@ -168,7 +168,7 @@ def _confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
     claim, twins = spec.claims[name], complete.twins_of(name)
     registered = complete.registered.get(name)
     if not twins:
-        return None, ""
+        return None, "Its numbers are exact; no seed decides it." if claim.parts else ""
     if registered is None:
         return None, "Its rule is not registered."
     if registered.digest != complete.rule_digest(name):
