@@ -38,7 +38,13 @@ GLYPHS: Mapping[Verdict, str] = {
 }
 Column = Grade | Literal["text against tables", "code checks"]
 COLUMNS: tuple[Column, ...] = (*GRADES, "text against tables", "code checks")
-ANSWERS: Mapping[Part, str] = {"holds": "Holds", "fails": "Fails", "open": "Undecided"}
+ANSWERS: Mapping[Part, str] = {
+    "holds": "Holds",
+    "fails": "Fails",
+    "tie": "Tie",
+    "depends": "Depends on unstated choices",
+    "open": "Undecided",
+}
 
 
 @dataclass(frozen=True)
