@@ -1,5 +1,7 @@
 """Quantities that figures and claims of Chen et al. 2022 read from runs; styles of its samplers."""
 
+from functools import cache
+
 import pandas as pd
 
 from fedsampling.evidence.summaries import FEWEST_SEEDS, Summary
@@ -17,6 +19,7 @@ LINES = {
 }
 
 
+@cache  # figures, alternatives and claims share the table: never modify it
 def course(summary: Summary, case: str = "base") -> pd.DataFrame:
     """Return every run of a case at its measured rounds.
 

@@ -15,12 +15,14 @@ The tuned settings come from the trials on the holdout of world 0, or from ``cho
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from fedsampling.base.arrays import Array
 from fedsampling.evidence.histories import COSTS, NO_ESTIMATE, score_trials
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
@@ -65,7 +67,7 @@ def trajectories(summary: Summary) -> pd.DataFrame:
     accuracy; NaN after a run has diverged.  ``smooth`` is its mean over the last WINDOW
     measurements.
     """
-    rows = summary.select(since=0)
+    rows = summary.categorised[summary.categorised["at"] >= 0]
     wide = rows.pivot(index=[*KEYS, "at"], columns="metric", values="value").sort_index()
     metric = "accuracy" if "accuracy" in wide else "test_loss"
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -83,6 +85,7 @@ def trajectories(summary: Summary) -> pd.DataFrame:
     window = table.groupby(KEYS, sort=False)["score"].rolling(WINDOW)
     table["smooth"] = window.mean().to_numpy()
     steps = {case: float(summary.setting("work.step", case)) for case in summary.settings["cases"]}
+    table = table.astype({"case": "str", "sampler": "str"})
     return table.assign(step=table["case"].map(steps))
 
 
@@ -112,45 +115,87 @@ def costs_on(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
 
 def costs_in_worlds(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """Return the table of :func:`costs_on`; `reference` are MD's runs, which set the targets."""
+    worlds = {seed: World.of(run) for (_, seed), run in _courses(reference).items()}
     rows = []
-    worlds = {int(str(seed)): run for seed, run in reference.groupby("seed")}
-    for (sampler, name), run in runs.groupby(["sampler", "seed"], sort=True):
-        seed = int(str(name))
+    for (sampler, seed), run in _courses(runs).items():
         if seed not in worlds:
             continue
-        of_md = worlds[seed]
-        above = run[run["smooth"] >= target_score(of_md)]
-        met = not above.empty
-        spent = above.iloc[0] if met else run[[*MEASURES]].max() * PENALTY
+        met, spent = cost(run, worlds[seed].target)
+        areas = relative_areas(run, worlds[seed])
         rows.append(
-            {"sampler": str(sampler), "seed": seed, "met": met}
-            | {measure: float(spent[measure]) for measure in MEASURES}
-            | {f"area_{measure}": relative_area(run, of_md, measure) for measure in MEASURES}
+            {"sampler": sampler, "seed": seed, "met": met}
+            | dict(zip(MEASURES, spent.tolist(), strict=True))
+            | {f"area_{measure}": area for measure, area in zip(MEASURES, areas, strict=True)}
         )
     return pd.DataFrame(rows)
 
 
-def target_score(of_md: pd.DataFrame) -> float:
-    """Return the target of a world, from MD's run: its final score is that of the last quarter."""
-    first = float(of_md.loc[of_md["at"] == 0, "score"].iloc[0])
-    last_quarter = of_md["at"] > 0.75 * of_md["at"].max()
-    return first + TARGET * (float(of_md.loc[last_quarter, "score"].mean()) - first)
+class Course(NamedTuple):
+    """The measurements of a run, in the order of rounds."""
+
+    at: Array
+    score: Array  # NaN after the run has diverged
+    smooth: Array
+    spent: Array  # cumulative costs: a row for each of MEASURES
 
 
-def relative_area(run: pd.DataFrame, of_md: pd.DataFrame, measure: str) -> float:
-    """Return a run's gain averaged over the cost of MD's run, divided by MD's; NaN without gain."""
-    budget = float(of_md[measure].max())
-    gain, unit = (_mean_gain(table, measure, budget) for table in (run, of_md))
-    return gain / unit if unit > 0 else np.nan
+def _courses(runs: pd.DataFrame) -> dict[tuple[str, int], Course]:
+    """Split :func:`trajectories` by sampler and seed, in their order."""
+    at, score, smooth = (runs[name].to_numpy() for name in ("at", "score", "smooth"))
+    spent = runs[[*MEASURES]].to_numpy().T
+    places = runs.groupby(["sampler", "seed"]).indices
+    return {
+        (str(sampler), int(seed)): Course(at[of], score[of], smooth[of], spent[:, of])
+        for (sampler, seed), of in sorted(places.items())
+    }
 
 
-def _mean_gain(run: pd.DataFrame, measure: str, budget: float) -> float:
+class World(NamedTuple):
+    """What MD's run sets in a world."""
+
+    target: float  # score
+    budgets: list[float]  # MD's cost in each of MEASURES
+    gains: list[float]  # MD's gain over its initial score, averaged over each budget
+
+    @classmethod
+    def of(cls, of_md: Course) -> "World":
+        """Return the target and the units of a world; MD's final score is the last quarter's."""
+        first = of_md.score[of_md.at == 0][0]
+        last_quarter = of_md.score[of_md.at > 0.75 * of_md.at.max()]
+        budgets = of_md.spent.max(axis=1).tolist()
+        return cls(
+            float(first + TARGET * (np.nanmean(last_quarter) - first)),
+            budgets,
+            list(map(partial(mean_gain, of_md.score), of_md.spent, budgets)),
+        )
+
+
+def cost(run: Course, target: float) -> tuple[bool, Array]:
+    """Return whether a run meets a target, and its cost in each of MEASURES."""
+    above = np.flatnonzero(run.smooth >= target)
+    if len(above):
+        return True, run.spent[:, above[0]]
+    return False, run.spent.max(axis=1) * PENALTY
+
+
+def relative_areas(run: Course, world: World) -> list[float]:
+    """Return a run's mean gain over MD's budget, divided by MD's, for each of MEASURES.
+
+    NaN if MD gains nothing.
+    """
+    gains = map(partial(mean_gain, run.score), run.spent, world.budgets)
+    return [
+        gain / unit if unit > 0 else np.nan
+        for gain, unit in zip(gains, world.gains, strict=True)
+    ]
+
+
+def mean_gain(score: Array, spent: Array, budget: float) -> float:
     """Average the gain over the initial score; a score holds until the next measurement."""
-    score, spent = run["score"].to_numpy(), run[measure].to_numpy()
     above = score - score[0]
     gain = np.where(np.isnan(above), 0.0, above)
     ends = np.append(np.minimum(spent, budget), budget)
-    return float((gain * np.diff(ends)).sum() / budget)
+    return float((gain * (ends[1:] - ends[:-1])).sum() / budget)
 
 
 def speed_ups_by_dataset(summaries: Summaries, folder: Path) -> pd.DataFrame:
@@ -175,40 +220,56 @@ def speed_ups_on(
 
     `only`: the worlds to use; empty: all.
     """
-    costs = costs_on(summaries[experiment], summaries[TUNING + name])
+    table = _speed_ups(summaries[experiment], summaries[TUNING + name], only).copy()
+    facts = {"set": name, **dataset_facts(folder, name), "away": "away" in name}
+    for place, (column, value) in enumerate(facts.items(), start=1):
+        table.insert(place, column, value)
+    return table
+
+
+@cache
+def _speed_ups(evaluation: Summary, tuning: Summary, only: frozenset[int]) -> pd.DataFrame:
+    """Return the speed-ups in the runs of an experiment, without the facts about its dataset."""
+    costs = costs_on(evaluation, tuning)
     if only:
         costs = costs[costs["seed"].isin(only)]
-    worlds = costs["seed"].nunique() if summaries[experiment].settings.get("worlds") else 1
-    facts = {"set": name, **dataset_facts(folder, name), "away": "away" in name, "worlds": worlds}
+    worlds = costs["seed"].nunique() if evaluation.settings.get("worlds") else 1
+    by_world = costs.pivot(index="seed", columns="sampler")
+    counts = costs.groupby("sampler")["met"].agg(reached="sum", runs="size")
     rows = []
     for measure in MEASURES:
-        by_world = costs.pivot(index="seed", columns="sampler", values=measure)
-        logs = by_world.rdiv(by_world[REFERENCE], axis=0).apply(np.log)
-        areas = costs.pivot(index="seed", columns="sampler", values=f"area_{measure}")
-        for sampler, part in costs.groupby("sampler"):
-            speed_up = mean(logs[sampler].dropna())
-            known = areas[sampler].dropna()
+        spent, areas = by_world[measure], by_world[f"area_{measure}"].to_numpy()
+        logs = np.log(spent.rdiv(spent[REFERENCE], axis=0).to_numpy())
+        of_costs = np.log(spent.to_numpy())
+        for column, (sampler, (reached, runs)) in enumerate(counts.iterrows()):
+            speed_up = mean(_known(logs[:, column]))
+            known = _known(areas[:, column])
             area = mean(known) if len(known) else NO_ESTIMATE
             rows.append(
                 {
                     "measure": measure,
-                    **facts,
+                    "worlds": worlds,
                     "scheme": str(sampler),
-                    "cost": float(np.exp(np.log(by_world[sampler]).mean())),
+                    "cost": float(np.exp(_known(of_costs[:, column]).mean())),
                     "speed_up": float(np.exp(speed_up.value)),
                     "speed_up_low": float(np.exp(speed_up.low)),
                     "speed_up_high": float(np.exp(speed_up.high)),
                     **area.columns("area", "area_"),
-                    "reached": int(part["met"].sum()),
-                    "runs": len(part),
+                    "reached": int(reached),
+                    "runs": int(runs),
                 }
             )
     return pd.DataFrame(rows)
 
 
+def _known(values: Array) -> Array:
+    """Return the values of the worlds in which a sampler was run."""
+    return values[~np.isnan(values)]
+
+
 def dataset_facts(folder: Path, name: str) -> dict[str, object]:
     """Return ``family``, ``unequal`` and ``skewed`` of a dataset, from ``datasets.csv``."""
-    table = pd.read_csv(folder / "datasets.csv").set_index("set")
+    table = _facts(folder / "datasets.csv")
     if name not in table.index:  # a user's own samples
         return {"family": name, "unequal": False, "skewed": False}
     row = table.loc[name]
@@ -217,6 +278,11 @@ def dataset_facts(folder: Path, name: str) -> dict[str, object]:
         "unequal": bool(row["largest"] >= UNEQUAL_FROM),
         "skewed": bool(row["skew"] >= SKEWED_FROM),
     }
+
+
+@cache
+def _facts(file: Path) -> pd.DataFrame:
+    return pd.read_csv(file).set_index("set")
 
 
 def gains_from_tuning(summaries: Summaries, datasets: Sequence[str]) -> pd.DataFrame:

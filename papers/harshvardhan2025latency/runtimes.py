@@ -7,6 +7,7 @@ reaches its target.  The paper's numbers are in ``reported.csv``, with ids
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -130,6 +131,7 @@ def row_summary(summaries: Summaries, row: str, case: str) -> Summary | None:
     return summaries.get(f"{row}_{case}", summaries.get(row))
 
 
+@cache  # figures, alternatives and claims share the table: never modify it
 def course(summary: Summary, case: str | None = None) -> pd.DataFrame:
     """Compute each run's accuracy or loss over time, on two clocks.
 
@@ -155,9 +157,10 @@ def course(summary: Summary, case: str | None = None) -> pd.DataFrame:
 
 def falls(summary: Summary) -> bool:
     """Whether smaller values are better: Quadratic has a loss, the others an accuracy."""
-    return "test_loss" in set(summary.rows["metric"])
+    return "test_loss" in summary.metrics
 
 
+@cache  # shared, too
 def runtimes(summary: Summary, goal: float) -> pd.DataFrame:
     """Return when each run first reaches a target.
 

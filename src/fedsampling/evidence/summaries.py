@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import DamagedError
 from fedsampling.base.files import decoding, read_bytes
 from fedsampling.base.records import merge
@@ -79,7 +80,7 @@ class Summary:
         :data:`FEWEST_SEEDS` seeds have no interval.  ``least`` and ``most`` are the smallest and
         the largest value of a seed.  Intervals are clipped to :func:`bounds_of` the metric.
         """
-        grouped = self.rows.groupby(KEYS, observed=True, sort=True)["value"]
+        grouped = self.categorised.groupby(KEYS, observed=True, sort=True)["value"]
         curves = pd.DataFrame(
             {
                 "mean": grouped.mean(skipna=False),
@@ -89,6 +90,7 @@ class Summary:
                 "most": grouped.max(),
             }
         ).reset_index()
+        curves = curves.astype(dict.fromkeys(NAMES, "str"))
         half = half_width(curves.pop("sd").where(curves["n"] >= FEWEST_SEEDS), curves["n"])
         clipped = curves.assign(low=curves["mean"] - half, high=curves["mean"] + half)
         for metric in BOUNDS:
@@ -96,6 +98,16 @@ class Summary:
             bounds = bounds_of(metric, rows[["least", "most"]].to_numpy())
             clipped.loc[rows.index, ["low", "high"]] = rows[["low", "high"]].clip(*bounds)
         return clipped
+
+    @cached_property
+    def categorised(self) -> pd.DataFrame:
+        """The rows with categories in place of names, which pandas groups several times faster."""
+        return self.rows.astype(dict.fromkeys(NAMES, "category"))
+
+    @cached_property
+    def metrics(self) -> frozenset[str]:
+        """The metrics that were recorded."""
+        return frozenset(metric for _, _, metric in self._positions)
 
     def select(
         self,
@@ -115,17 +127,22 @@ class Summary:
                 for key, positions in self._positions.items()
                 if all(map(_matches, key, (case, sampler, metric)))
             ]
-        rows = self.rows.take(np.sort(np.concatenate(parts)) if parts else [])
-        if since == -np.inf and until == np.inf:
-            return rows
-        return rows[rows["at"].between(since, until)]
+        chosen = np.sort(np.concatenate(parts)) if parts else np.array([], np.intp)
+        if since > -np.inf or until < np.inf:
+            at = self._at[chosen]
+            chosen = chosen[(since <= at) & (at <= until)]
+        return self.rows.take(chosen)
+
+    @cached_property
+    def _at(self) -> Ints:
+        return self.rows["at"].to_numpy()
 
     @cached_property
     def _positions(self) -> Mapping[tuple[str, str, str], NDArray[np.intp]]:
         """Positions of the rows of each case, sampler and metric; a scan of all rows is slow."""
         if self.rows.empty:
             return {}
-        groups = self.rows.groupby(["case", "sampler", "metric"], observed=True, sort=False)
+        groups = self.categorised.groupby(["case", "sampler", "metric"], observed=True, sort=False)
         return cast("Mapping[tuple[str, str, str], NDArray[np.intp]]", groups.indices)
 
     def setting(self, path: str, case: str = "base", sampler: str | None = None) -> Any:

@@ -86,10 +86,17 @@ def versions(stores: Iterable[Path], run_hash: str, code: str | None = None) -> 
     """Yield a run as several versions of the code computed it; as for :func:`find`."""
     for store in stores:
         paths = [path_of(store, run_hash, code)] if code else paths_of_versions(store, run_hash)
-        # Later files are read only if no earlier one fits.
-        for run in chain(map(_stored, paths), map(_shipped, [store], [run_hash])):
-            if run and run.metadata["hash"] == run_hash:
-                yield run
+        yield from intact(paths, published_runs(store).get(run_hash), run_hash)
+
+
+def intact(paths: Iterable[Path], published: Path | None, run_hash: str) -> Iterator[Result]:
+    """Yield a run from its files in a store, then from the file of published runs that has it.
+
+    Later files are read only if no earlier one fits.
+    """
+    for run in chain(map(_stored, paths), map(_shipped, [published] * bool(published), [run_hash])):
+        if run and run.metadata["hash"] == run_hash:
+            yield run
 
 
 def _stored(path: Path) -> Result | None:
@@ -103,10 +110,9 @@ def _stored(path: Path) -> Result | None:
         return None
 
 
-def _shipped(folder: Path, run_hash: str) -> Result | None:
-    path = published_runs(folder).get(run_hash)
+def _shipped(path: Path, run_hash: str) -> Result | None:
     with suppress(DamagedError):
-        return load_together(path).get(run_hash) if path else None
+        return load_together(path).get(run_hash)
     return None
 
 

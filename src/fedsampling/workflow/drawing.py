@@ -24,6 +24,8 @@ from fedsampling.experiments.resolving import load_kinds
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.curves import undrawn
+from fedsampling.runs.finished import Finished
+from fedsampling.runs.places import run_stores
 from fedsampling.workflow import judging
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.summarising import NotComputedError, summarise
@@ -34,6 +36,7 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
     spec, folder = project.plan.paper(paper), project.folder
     results = _Results(folder / "made" / f"{paper}.json", project.digests, unfinished)
     load_kinds(spec.folder)  # figures validate settings of the paper's run kinds
+    finished = Finished(*run_stores(project.results, project.config))
     loaded: dict[str, Summary] = {}
 
     def load(names: Iterable[str]) -> dict[str, Summary]:
@@ -41,7 +44,7 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
         return {name: loaded[name] for name in names}
 
     def join(name: str) -> list[Path]:
-        return [summarise(paper, name, project)]
+        return [summarise(paper, name, project, finished=finished)]
 
     def draw_one(name: str) -> list[Path]:
         return _render(project, spec, name, load(spec.artefacts[name].experiments))

@@ -8,7 +8,7 @@ from fedsampling.experiments.resolving import changed as changed_settings
 from fedsampling.experiments.resolving import scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
-from fedsampling.runs.execute import locate
+from fedsampling.runs.finished import Finished
 from fedsampling.runs.places import run_stores
 from fedsampling.workflow.project import Project
 
@@ -17,11 +17,17 @@ class NotComputedError(InputError):
     """Runs of an experiment are missing."""
 
 
-def summarise(paper: str, experiment: str, project: Project, folder: Path | None = None) -> Path:
+def summarise(
+    paper: str,
+    experiment: str,
+    project: Project,
+    folder: Path | None = None,
+    finished: Finished | None = None,
+) -> Path:
     """Join an experiment's runs into ``summaries/<paper>/<experiment>.parquet`` in a folder.
 
-    For an executed job, these are the runs that its manifest lists. By default, the folder is the
-    project's.
+    For an executed job, these are the runs that its manifest lists; the others are in `finished`,
+    a listing that a paper's experiments share. By default, the folder is the project's.
     """
     plan, spec = project.plan, project.plan.paper(paper)
     jobs = [plan.jobs[name] for name in plan.jobs_of(paper, experiment)]
@@ -33,6 +39,7 @@ def summarise(paper: str, experiment: str, project: Project, folder: Path | None
             f"{missing[0]}: not computed yet{further}; run 'fedsampling run' or snakemake first"
         )
     target, shared = run_stores(project.results, project.config)
+    finished = finished or Finished(target, shared)
     runs: list[summaries.Run] = []
     problems: list[str] = []
     for job in jobs:
@@ -43,8 +50,7 @@ def summarise(paper: str, experiment: str, project: Project, folder: Path | None
                     manifests[job.name], job.name, seeds, [target, *shared]
                 )
             else:
-                results = _finished(job, target, shared)
-                runs += ((job.case, job.sampler, result) for result in results)
+                runs += ((job.case, job.sampler, result) for result in _reused(job, finished))
     if problems:
         raise InputError(*problems)
     out = (folder or project.folder) / "summaries" / paper / f"{experiment}.parquet"
@@ -58,9 +64,9 @@ def summarise(paper: str, experiment: str, project: Project, folder: Path | None
     return out
 
 
-def _finished(job: Job, target: Path, shared: list[Path]) -> list[store.Result]:
+def _reused(job: Job, finished: Finished) -> list[store.Result]:
     """Return the runs of a job that was already finished."""
-    results = [locate(run.hash, target, shared, job.code) for run in job.runs]
+    results = [finished.find(run.hash, job.code) for run in job.runs]
     readable = [result for result in results if result]
     if missing := len(results) - len(readable):
         fix = "run the same command again, or restore published_runs/ if they are published"

@@ -16,7 +16,7 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256, write_record, write_text
 from fedsampling.evidence.histories import COSTS
 from fedsampling.evidence.provenance import badges
-from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.summaries import NAMES, Summary
 from fedsampling.experiments.papers import TUNING
 from fedsampling.report.names import display_name
 
@@ -50,14 +50,15 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
     Tuning runs of the cross matrix have no views: its figures show all their results.
     """
     paper = folder.parent.name
-    rows = summary.rows[summary.rows["at"] >= 0]
+    rows = summary.categorised[summary.categorised["at"] >= 0]
     with_curves = set(rows["case"].unique())
     counts = rows.groupby("metric", observed=True)["at"].nunique()
     tuning = experiment.startswith(TUNING)
     metrics = [name for name in METRICS if counts.get(name, 0) >= FEWEST_POINTS and not tuning]
     paths = []
     if metrics:
-        curves = _complete(summary.curves[summary.curves["at"] >= 0])
+        curves = summary.curves.astype(dict.fromkeys(NAMES, "category"))
+        curves = _complete(curves[curves["at"] >= 0])
         costs = {name: _cumulative_costs(rows, parts) for name, parts in COSTS.items()}
     for metric in metrics:
         path = folder / f"{metric}.js"

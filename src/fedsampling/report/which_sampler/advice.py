@@ -265,24 +265,30 @@ def _candidates(logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame) -
     logarithms of speed-ups in fresh worlds.
     """
     candidates = []
-    for sampler in logs:
-        known, again = logs[sampler].dropna(), fresh[sampler].dropna().to_numpy()
-        if known.empty:
+    families = logs.index.to_numpy()
+    for sampler, known, misses, again in zip(logs, *_columns(logs, missed, fresh), strict=True):
+        ran = ~np.isnan(known)
+        if not ran.any():
             continue
-        values = known.to_numpy()
+        values, of_fresh = known[ran], again[~np.isnan(again)]
         candidates.append(
             Candidate(
                 str(sampler),
                 *over_families(values),
                 len(values),
-                int(np.nansum(missed[sampler].to_numpy())),
+                int(np.nansum(misses)),
                 float(np.exp(values.min())),
-                str(known.index[int(values.argmin())]),
+                str(families[ran][int(values.argmin())]),
                 len(logs),
-                (*over_families(again), len(again)) if len(again) > 1 else None,
+                (*over_families(of_fresh), len(of_fresh)) if len(of_fresh) > 1 else None,
             )
         )
     return sorted(candidates, key=lambda candidate: -candidate.value)
+
+
+def _columns(logs: pd.DataFrame, *others: pd.DataFrame) -> list[Array]:
+    """Return the columns of several tables as rows of arrays, for the samplers of the first."""
+    return [table[[*logs]].to_numpy(np.float64).T.copy() for table in (logs, *others)]
 
 
 def _regret(
