@@ -90,14 +90,16 @@ class Summary:
                 "most": grouped.max(),
             }
         ).reset_index()
-        curves = curves.astype(dict.fromkeys(NAMES, "str"))
         half = half_width(curves.pop("sd").where(curves["n"] >= FEWEST_SEEDS), curves["n"])
-        clipped = curves.assign(low=curves["mean"] - half, high=curves["mean"] + half)
-        for metric in BOUNDS:
-            rows = clipped[clipped["metric"] == metric]
-            bounds = bounds_of(metric, rows[["least", "most"]].to_numpy())
-            clipped.loc[rows.index, ["low", "high"]] = rows[["low", "high"]].clip(*bounds)
-        return clipped
+        bounds = [
+            bounds_of(str(metric), part.to_numpy())
+            for metric, part in curves.groupby("metric", observed=True)[["least", "most"]]
+        ]
+        bottom, top = np.reshape(bounds, (-1, 2))[curves["metric"].cat.codes].T
+        centre = curves["mean"].to_numpy()
+        return curves.astype(dict.fromkeys(NAMES, "str")).assign(
+            low=np.clip(centre - half, bottom, top), high=np.clip(centre + half, bottom, top)
+        )
 
     @cached_property
     def categorised(self) -> pd.DataFrame:

@@ -88,14 +88,14 @@ def _complete(curves: pd.DataFrame) -> pd.DataFrame:
 def _json(curves: pd.DataFrame, costs: Mapping[str, Mapping[_Key, _Costs]]) -> str:
     """Return the curves of a metric as JSON: of each case and sampler, mean and interval."""
     objects = []
-    for key, curve in curves.groupby(["case", "sampler"]):
-        case, sampler = map(str, key)
-        curve = curve.iloc[_thinned(len(curve))]
-        at = curve["at"].to_numpy()
+    columns_of = {name: curves[name].to_numpy() for name in ("at", "mean", "low", "high")}
+    for (case, sampler), places in sorted(curves.groupby(["case", "sampler"]).indices.items()):
+        places = places[_thinned(len(places))]
+        at, mean, low, high = (values[places] for values in columns_of.values())
         columns = {"case": f'"{case}"', "sampler": f'"{sampler}"'}
-        columns |= {"at": _json_list(at, ROUND_DIGITS), "mean": _json_list(curve["mean"])}
-        if np.isfinite(curve["low"]).any():
-            columns |= {end: _json_list(curve[end]) for end in ("low", "high")}
+        columns |= {"at": _json_list(at, ROUND_DIGITS), "mean": _json_list(mean)}
+        if np.isfinite(low).any():
+            columns |= {"low": _json_list(low), "high": _json_list(high)}
         columns |= {
             name: _json_list(_cost_up_to(spent[case, sampler], at))
             for name, spent in costs.items()
@@ -110,10 +110,9 @@ def _cumulative_costs(rows: pd.DataFrame, parts: Sequence[str]) -> dict[_Key, _C
     charged = rows[rows["metric"].isin(parts)]
     charges = charged.groupby(["case", "sampler", "at", "seed"])["value"].sum()
     means = charges.groupby(["case", "sampler", "at"]).mean().reset_index()
-    return {
-        (str(case), str(sampler)): (mean["at"].to_numpy(), np.cumsum(mean["value"].to_numpy()))
-        for (case, sampler), mean in means.groupby(["case", "sampler"])
-    }
+    at, mean = means["at"].to_numpy(), means["value"].to_numpy()
+    places = means.groupby(["case", "sampler"]).indices
+    return {key: (at[of], np.cumsum(mean[of])) for key, of in places.items()}
 
 
 def _cost_up_to(spent: _Costs, at: Ints) -> Array:
