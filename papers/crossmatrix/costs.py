@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.lib.stride_tricks import sliding_window_view
 
 from fedsampling.base.arrays import Array
 from fedsampling.evidence.histories import COSTS, NO_ESTIMATE, score_trials
@@ -62,10 +63,9 @@ def shared_worlds(one: Summary, other: Summary) -> frozenset[int]:
 def trajectories(summary: Summary) -> pd.DataFrame:
     """Return each run's score and cumulative costs, by measurement.
 
-    Returns columns ``case``, ``step``, ``sampler``, ``seed``, ``at``, ``score``, ``smooth`` and
-    MEASURES.  The score is the accuracy, or minus the logarithm of the test loss if there is no
-    accuracy; NaN after a run has diverged.  ``smooth`` is its mean over the last WINDOW
-    measurements.
+    Returns columns ``case``, ``step``, ``sampler``, ``seed``, ``at``, ``score`` and MEASURES.  The
+    score is the accuracy, or minus the logarithm of the test loss if there is no accuracy; NaN
+    after a run has diverged.
     """
     rows = summary.categorised[summary.categorised["at"] >= 0]
     wide = rows.pivot(index=[*KEYS, "at"], columns="metric", values="value").sort_index()
@@ -82,8 +82,6 @@ def trajectories(summary: Summary) -> pd.DataFrame:
     table = pd.DataFrame({"score": score, "rounds": rounds, **costs})
     measured = rows.loc[rows["metric"] == metric, "at"]  # costs are recorded for all rounds
     table = table[table.index.get_level_values("at").isin(measured)].reset_index()
-    window = table.groupby(KEYS, sort=False)["score"].rolling(WINDOW)
-    table["smooth"] = window.mean().to_numpy()
     steps = {case: float(summary.setting("work.step", case)) for case in summary.settings["cases"]}
     table = table.astype({"case": "str", "sampler": "str"})
     return table.assign(step=table["case"].map(steps))
@@ -135,17 +133,16 @@ class Course(NamedTuple):
 
     at: Array
     score: Array  # NaN after the run has diverged
-    smooth: Array
     spent: Array  # cumulative costs: a row for each of MEASURES
 
 
 def _courses(runs: pd.DataFrame) -> dict[tuple[str, int], Course]:
     """Split :func:`trajectories` by sampler and seed, in their order."""
-    at, score, smooth = (runs[name].to_numpy() for name in ("at", "score", "smooth"))
+    at, score = runs["at"].to_numpy(), runs["score"].to_numpy()
     spent = runs[[*MEASURES]].to_numpy().T
     places = runs.groupby(["sampler", "seed"]).indices
     return {
-        (str(sampler), int(seed)): Course(at[of], score[of], smooth[of], spent[:, of])
+        (str(sampler), int(seed)): Course(at[of], score[of], spent[:, of])
         for (sampler, seed), of in sorted(places.items())
     }
 
@@ -172,9 +169,10 @@ class World(NamedTuple):
 
 def cost(run: Course, target: float) -> tuple[bool, Array]:
     """Return whether a run meets a target, and its cost in each of MEASURES."""
-    above = np.flatnonzero(run.smooth >= target)
-    if len(above):
-        return True, run.spent[:, above[0]]
+    if len(run.score) >= WINDOW:
+        smooth = sliding_window_view(run.score, WINDOW).mean(axis=1)
+        if len(above := np.flatnonzero(smooth >= target)):
+            return True, run.spent[:, above[0] + WINDOW - 1]
     return False, run.spent.max(axis=1) * PENALTY
 
 
@@ -185,8 +183,7 @@ def relative_areas(run: Course, world: World) -> list[float]:
     """
     gains = map(partial(mean_gain, run.score), run.spent, world.budgets)
     return [
-        gain / unit if unit > 0 else np.nan
-        for gain, unit in zip(gains, world.gains, strict=True)
+        gain / unit if unit > 0 else np.nan for gain, unit in zip(gains, world.gains, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -329,8 +329,13 @@ def _unverified_delays(run: Mapping[str, Any]) -> bool:
     delays = run["spec"].get("settings", run["spec"]).get("delays") or {}
     if run["spec"]["data"] != "official" or "name" not in delays:
         return False
+    return _has_unverified_files(delays["name"])
+
+
+@cache
+def _has_unverified_files(delays: str) -> bool:
     from fedsampling.clients.delays import DelayModel
     from fedsampling.data.sources.sources import SOURCES
 
-    read = DelayModel.member(delays["name"]).official
+    read = DelayModel.member(delays).official
     return any(source.unverified for source in SOURCES.values() if source.dataset in read)
