@@ -17,13 +17,13 @@ The tuned settings come from the trials on the holdout of world 0, or from ``cho
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
-from fedsampling.base.arrays import Array
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.evidence.histories import COSTS, NO_ESTIMATE, score_trials
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
@@ -140,7 +140,7 @@ def _courses(runs: pd.DataFrame) -> dict[tuple[str, int], Course]:
     """Split :func:`trajectories` by sampler and seed, in their order."""
     at, score = runs["at"].to_numpy(), runs["score"].to_numpy()
     spent = runs[[*MEASURES]].to_numpy().T
-    places = runs.groupby(["sampler", "seed"]).indices
+    places = cast("dict[tuple[str, int], Ints]", runs.groupby(["sampler", "seed"]).indices)
     return {
         (str(sampler), int(seed)): Course(at[of], score[of], spent[:, of])
         for (sampler, seed), of in sorted(places.items())
@@ -218,7 +218,7 @@ def speed_ups_on(
     `only`: the worlds to use; empty: all.
     """
     table = _speed_ups(summaries[experiment], summaries[TUNING + name], only).copy()
-    facts = {"set": name, **dataset_facts(folder, name), "away": "away" in name}
+    facts: dict[str, Any] = {"set": name, **dataset_facts(folder, name), "away": "away" in name}
     for place, (column, value) in enumerate(facts.items(), start=1):
         table.insert(place, column, value)
     return table

@@ -110,7 +110,7 @@ def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.D
     This is the main reading of the row's claim: on Quadratic the ten draws of the problem, and
     DelayHetSampling with Assumption 3 alone where it was run.
     """
-    pair = runtimes
+    pair: Callable[[Summary, float], pd.DataFrame] = runtimes
     if row == "quadratic" and "quadratic_problems" in summaries:
         pair, row = by_problem, "quadratic_problems"
     main = row_summary(summaries, row, case)

@@ -94,7 +94,8 @@ def intact(paths: Iterable[Path], published: Path | None, run_hash: str) -> Iter
 
     Later files are read only if no earlier one fits.
     """
-    for run in chain(map(_stored, paths), map(_shipped, [published] * bool(published), [run_hash])):
+    shipped = [published] if published else []
+    for run in chain(map(_stored, paths), (_shipped(path, run_hash) for path in shipped)):
         if run and run.metadata["hash"] == run_hash:
             yield run
 

@@ -7,7 +7,7 @@ function of the page with the curves of one metric.
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -89,8 +89,8 @@ def _json(curves: pd.DataFrame, costs: Mapping[str, Mapping[_Key, _Costs]]) -> s
     """Return the curves of a metric as JSON: of each case and sampler, mean and interval."""
     objects = []
     columns_of = {name: curves[name].to_numpy() for name in ("at", "mean", "low", "high")}
-    for (case, sampler), places in sorted(curves.groupby(["case", "sampler"]).indices.items()):
-        places = places[_thinned(len(places))]
+    for (case, sampler), of_curve in sorted(_places(curves).items()):
+        places = of_curve[_thinned(len(of_curve))]
         at, mean, low, high = (values[places] for values in columns_of.values())
         columns = {"case": f'"{case}"', "sampler": f'"{sampler}"'}
         columns |= {"at": _json_list(at, ROUND_DIGITS), "mean": _json_list(mean)}
@@ -111,8 +111,12 @@ def _cumulative_costs(rows: pd.DataFrame, parts: Sequence[str]) -> dict[_Key, _C
     charges = charged.groupby(["case", "sampler", "at", "seed"])["value"].sum()
     means = charges.groupby(["case", "sampler", "at"]).mean().reset_index()
     at, mean = means["at"].to_numpy(), means["value"].to_numpy()
-    places = means.groupby(["case", "sampler"]).indices
-    return {key: (at[of], np.cumsum(mean[of])) for key, of in places.items()}
+    return {key: (at[of], np.cumsum(mean[of])) for key, of in _places(means).items()}
+
+
+def _places(table: pd.DataFrame) -> Mapping[_Key, Ints]:
+    """Return the rows of each case and sampler."""
+    return cast("Mapping[_Key, Ints]", table.groupby(["case", "sampler"]).indices)
 
 
 def _cost_up_to(spent: _Costs, at: Ints) -> Array:
