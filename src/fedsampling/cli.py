@@ -18,6 +18,7 @@ from click.core import ParameterSource
 
 from fedsampling import __version__, workflow
 from fedsampling.base.errors import WARNING, InputError
+from fedsampling.base.machine import check_platform
 from fedsampling.base.progress import reporter
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def command(
     def add(function: Function) -> click.Command:
         @wraps(function)
         def on_project(config: Path, results: Path, papers: Path, **options: Any) -> None:
+            check_platform()
             context = click.get_current_context()
             is_default = context.get_parameter_source("config") == ParameterSource.DEFAULT
             if latest and is_default and (results / workflow.project.CONFIG).is_file():

@@ -211,6 +211,15 @@ def test_each_job_sees_one_gpu_and_waits_until_a_killed_one_releases_it(job):
     assert third.stdout.readline() == "2\n"
 
 
+def test_gpus_of_wsl2_are_those_that_the_driver_lists(tmp_path, monkeypatch):
+    (tmp_path / "dxg").touch()  # the only file in /dev
+    monkeypatch.setattr(running, "DEVICES", tmp_path)
+    monkeypatch.delenv(VISIBLE, raising=False)
+    listed = "GPU 0: NVIDIA RTX A4000 (UUID: GPU-1)\nGPU 1: NVIDIA T4 (UUID: GPU-2)\n"
+    monkeypatch.setattr(running.machine, "output", lambda *words: listed)
+    assert running.visible() == ["0", "1"]
+
+
 def test_a_job_sees_one_gpu_and_afterwards_its_process_sees_all_again(batch, gpus):
     seen = []
 

@@ -13,6 +13,7 @@ import errno
 import hashlib
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -178,7 +179,7 @@ def _record_digest(content: Mapping[str, Any]) -> str:
 
 def _flush(path: Path) -> None:
     """Flush a file's content to the disk, so that the rename cannot reach the disk first."""
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -1,22 +1,54 @@
 """Memory limits: available bytes, and one-line errors for runs that need more."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.machine import total_memory
 
 FIX = "give a smaller model or batch, fewer seeds at once or fewer clients"
-_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container or a cluster's job
+_GROUPS = Path("/proc/self/cgroup")  # control groups of this process
+_MOUNT = Path("/sys/fs/cgroup")
 
 
 def available() -> int:
-    """Return the memory of this machine in bytes, or of this process's control group if smaller."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with suppress(OSError, ValueError):  # no control group, or no limit
-        memory = min(memory, int(_GROUP_LIMIT.read_text()))
-    return memory
+    """Return the bytes that the machine, the container or the cluster's job has."""
+    limits = [total_memory(), *_group_limits(), *_slurm_limits()]
+    return min((limit for limit in limits if limit), default=sys.maxsize)
+
+
+def _group_limits() -> Iterator[int]:
+    """Yield the limits of the process's control groups and of those around them, if any.
+
+    Version 1 has a folder per resource, version 2 one for all.  In a container, the outermost
+    folder is the container's, whatever path the process's list names.
+    """
+    groups = [(_MOUNT / "memory", "", "memory.limit_in_bytes"), (_MOUNT, "", "memory.max")]
+    with suppress(OSError):
+        for line in _GROUPS.read_text("utf-8").splitlines():
+            _, kinds, path = line.split(":", 2)
+            if "memory" in kinds.split(","):
+                groups.append((_MOUNT / "memory", path, "memory.limit_in_bytes"))
+            elif not kinds:
+                groups.append((_MOUNT, path, "memory.max"))
+    for mount, path, name in groups:
+        folder = mount / path.strip("/")
+        for group in (folder, *folder.parents):
+            if group.is_relative_to(mount):
+                with suppress(OSError, ValueError):  # no such group, or "max"
+                    yield int((group / name).read_text("utf-8"))
+
+
+def _slurm_limits() -> Iterator[int]:
+    """Yield the memory that SLURM gave to this job, which some sites enforce without groups."""
+    with suppress(KeyError, ValueError):
+        yield int(os.environ["SLURM_MEM_PER_NODE"]) * 2**20  # 0: all of the node
+    with suppress(KeyError, ValueError):
+        cpus = int(os.environ["SLURM_CPUS_ON_NODE"])
+        yield int(os.environ["SLURM_MEM_PER_CPU"]) * cpus * 2**20
 
 
 def lacking(size: float) -> str:

@@ -70,10 +70,11 @@ def watching(grace: float) -> Iterator[Stop]:
 
     def on_signal(number: int, _: FrameType | None) -> None:
         stop.request()
-        if number != signal.SIGUSR1 and not stop.is_polled:
+        if number in (signal.SIGINT, signal.SIGTERM) and not stop.is_polled:
             raise SystemExit(128 + number)
 
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    names = signal.Signals.__members__  # Windows has no SIGUSR1
+    signals = [names[name] for name in ("SIGINT", "SIGTERM", "SIGUSR1") if name in names]
     before = {number: signal.signal(number, on_signal) for number in signals}
     try:
         yield stop

@@ -6,7 +6,6 @@ Snakemake wait for this file.
 
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsampling.base import memory
+from fedsampling.base import machine, memory
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable, digest, write_json
 from fedsampling.base.lazy import torch
@@ -154,7 +153,7 @@ def _compute(
         "started": f"{started:%Y-%m-%dT%H:%M:%SZ}",
         "finished": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         "seconds": round(seconds / len(due), 4),  # the stacked seeds share the job's time
-        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "peak_mb": machine.peak_megabytes(),
         **environment(where.device, networks=job.uses_gpu),
     }
 
@@ -232,13 +231,4 @@ def _device(device: str) -> str:
     if device == "cuda":
         return f"cuda: {torch.cuda.get_device_name()}"
     threads = os.environ.get("OMP_NUM_THREADS", "all")
-    return f"cpu: {_processor()}, {threads} thread{'' if threads == '1' else 's'}"
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    return f"cpu: {machine.processor()}, {threads} thread{'' if threads == '1' else 's'}"

@@ -4,7 +4,6 @@ Lists the hardware and libraries, and trains every network for a small round in 
 whose results must agree.  A failed check is one line with its fix.
 """
 
-import os
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,10 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fedsampling.base import machine
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_record
 from fedsampling.base.lazy import pd
+from fedsampling.base.memory import available
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.evidence.provenance import (
@@ -99,19 +100,22 @@ def examine(config: Config, echo: Callable[[str], None]) -> bool:
 def machine_facts(device: str) -> Iterator[str]:
     """Describe the machine: device, memory, kernels, library versions and GPU."""
     facts = environment()
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield f"{facts['device']}; {cores} cores, {pages:.0f} GiB of memory"
+    memory = f"{available() / 2**30:.0f} GiB of memory"
+    yield f"{facts['device']}; {machine.cores()} cores, {memory}"
     kinds = torch.backends.cpu.get_cpu_capability()
     settings = ", ".join(f"{name}={value}" for name, value in facts["kernels"].items())
     yield f"kernels: PyTorch's for {kinds}, {products.library()} for a slot's products; {settings}"
     if torch.get_num_threads() > 1:
         yield f"PyTorch uses {torch.get_num_threads()} threads; OMP_NUM_THREADS=1 is faster"
     yield ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    if device == "cpu":
-        yield "GPU: not visible to PyTorch, or not requested"
-    else:
+    if device != "cpu":
         yield f"GPU: {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
+    elif torch.backends.mps.is_available():
+        yield "GPU: Apple's, which is not used"
+    elif not torch.version.cuda and machine.output("nvidia-smi", "-L"):
+        yield "GPU: not used by PyTorch's CPU build; `make TORCH=cuda .venv/ready` replaces it"
+    else:
+        yield "GPU: not visible to PyTorch, or not requested"
 
 
 def networks() -> list[str]:

@@ -5,11 +5,11 @@ is cached as ``plan.json`` in the results folder, with a digest of everything th
 A missing, corrupt or outdated plan is resolved again.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import platform
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +26,9 @@ from fedsampling.experiments.specs import PACKAGE, Job, fingerprint, own_code
 from fedsampling.runs.places import PAPERS, RESULTS, plan_inputs, published_files
 from fedsampling.samplers.users.files import load_file
 from fedsampling.workflow.plan import Plan, left_to_run, read_plan, resolve, write_plan
+
+if sys.platform != "win32":  # where a project is refused
+    import fcntl
 
 CONFIG, PLAN, CALL_LOCK, JOBS_LOCK = "config.json", "plan.json", "call.lock", "jobs.lock"
 CALL = "FEDSAMPLING_CALL"  # environment variable of a call's jobs: digest of its configuration

@@ -130,7 +130,7 @@ BLOCK = re.compile(
 # Content of a new working folder; `setup.py` adds it to the wheel.
 PROJECT = (
     "Snakefile", "config.yaml", "workflow", "profiles", "envs", "papers", "published_runs",
-    "CITATION.cff", "LICENSE", "README.md", "docs",
+    "CITATION.cff", "LICENSE", "NOTICE", "README.md", "docs",
 )  # fmt: skip
 LEFT_OUT = ("__pycache__", "docstrings.py", "hooks.py")  # the latter two build the site
 # Parts of pages that apply only to the repository, and commands that replace the Makefile's.

@@ -13,6 +13,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from fedsampling.base import machine
 from fedsampling.base.errors import InputError, check_known, gathering
 from fedsampling.base.files import write_text
 from fedsampling.base.progress import reporter
@@ -67,6 +68,7 @@ def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path]
 
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+DEVICES = Path("/dev")
 POLL_SECONDS = 0.5
 
 
@@ -101,7 +103,10 @@ def visible() -> list[str]:
         # CUDA ignores everything after a negative number.
         names = [name.strip() for name in variable.split(",")]
         return [name for name in names if name and not name.startswith("-")]
-    numbers = [path.name.removeprefix("nvidia") for path in Path("/dev").glob("nvidia[0-9]*")]
+    numbers = [path.name.removeprefix("nvidia") for path in DEVICES.glob("nvidia[0-9]*")]
+    if (DEVICES / "dxg").exists():  # WSL2
+        listed = machine.output(f"{machine.WSL_COMMANDS}/nvidia-smi", "-L").splitlines()
+        numbers = [line.split()[1].rstrip(":") for line in listed if line.startswith("GPU ")]
     return sorted((number for number in numbers if number.isdigit()), key=int)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from fedsampling.base.errors import InputError, naming
 from fedsampling.base.files import check_writable
+from fedsampling.base.machine import check_platform
 from fedsampling.base.yaml_reading import parse_yaml, read_yaml
 from fedsampling.experiments import config as configuration
 from fedsampling.runs.places import RESULTS
@@ -34,7 +35,8 @@ def printing_errors() -> Iterator[None]:
 
 @printing_errors()
 def check_file(path: Path) -> None:
-    """Refuse a configuration file with duplicate keys; Snakemake would accept it."""
+    """Refuse a configuration file with duplicate keys, which Snakemake would accept."""
+    check_platform()
     if path.exists():
         read_yaml(path)
 
