@@ -156,6 +156,7 @@ def _compute(
         "seconds": round(seconds / len(due), 4),  # the stacked seeds share the job's time
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         **environment(where.device, networks=job.uses_gpu),
+        **where.notes,
     }
 
 
