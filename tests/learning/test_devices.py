@@ -16,7 +16,7 @@ from fedsampling.learning.training.launches import Counter, of_step
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.samples import Samples
-from fedsampling.samplers.scheme import Slots
+from fedsampling.samplers.protocol.slots import Slots
 
 CLIENTS, CLASSES, BATCH = 4, 10, 3
 ALL_TERMS = {"momentum": 0.5, "weight_decay": 0.1, "clip": 1.0, "prox": 0.1}
