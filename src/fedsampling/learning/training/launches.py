@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from fedsampling.learning.models.devices import forced_at_once
+from fedsampling.learning.models.devices import GPU_SHARE, forced_at_once
 from fedsampling.learning.models.dropout import Keeper
 from fedsampling.learning.models.network import Network
 from fedsampling.learning.models.operations import step_bytes
@@ -44,6 +44,17 @@ class Launches:
     bytes: int  # read and written by them
     flop: int  # in products and convolutions
     peak_bytes: int  # of memory, without the models and the batch
+
+    def times(self, slots: float) -> "Launches":
+        """Return the counts of a step of as many slots, if these are the counts of one slot."""
+        counts = (int(slots * count) for count in (self.bytes, self.flop, self.peak_bytes))
+        return Launches(self.operations, *counts)
+
+    def jobs_at_once(self, peaks: Peaks = H100) -> int:
+        """Predict how many such steps a device can serve at once: 1, 2, 4 or 8."""
+        busy = max(self.flop / peaks.flops, self.bytes / peaks.bytes) / self.seconds(peaks)
+        used = max(busy, self.peak_bytes / (GPU_SHARE * peaks.memory))
+        return max(jobs for jobs in (1, 2, 4, 8) if jobs == 1 or jobs * used <= 1)
 
     def seconds(self, peaks: Peaks = H100) -> float:
         """Predict the time of a step by a roofline: the longest of arithmetic, memory, launches."""
