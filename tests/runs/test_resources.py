@@ -15,6 +15,7 @@ from fedsampling.runs.resources import (
     Measured,
     Need,
     excesses,
+    jobs_per_gpu,
     load_measurements,
     measurement_key,
     need,
@@ -83,6 +84,7 @@ def test_memory_of_all_seeds_of_a_block_is_requested():
         (GPU_JOB, {"gpu": "gres"}, (None, None, "gpu:1", None)),
         (GPU_JOB, {"gpu": "gres", "gpu_model": "a100"}, (None, None, "gpu:a100:1", None)),
         (GPU_JOB, SITE, (1, "a100", None, "g")),
+        (GPU_JOB, {"gpu": "shard"}, (None, None, "shard:1", None)),
         (Need(1, 100), SITE, (None, None, None, "c")),
         (GPU_JOB, {"gpu": "none", "cpu_partition": "c"}, (None, None, None, "c")),
     ],
@@ -91,6 +93,14 @@ def test_a_gpu_is_requested_in_the_form_that_the_site_accepts(of_job, settings, 
     result = request(of_job, cluster(**settings))
     names = ("gpu", "gpu_model", "gres", "slurm_partition")
     assert tuple(result[name] for name in names) == expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "measured", "jobs"), [(1, 4, 1), (8, 1, 8), ("auto", 4, 4), ("auto", None, 1)]
+)
+def test_jobs_share_a_gpu_as_configured_or_as_predicted(setting, measured, jobs):
+    cost = {measurement_key(job()): Measured(1, gpu_jobs=measured)} if measured else {}
+    assert jobs_per_gpu(job(), cost, cluster(jobs_per_gpu=setting)) == jobs
 
 
 @pytest.mark.parametrize(

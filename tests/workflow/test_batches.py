@@ -9,17 +9,20 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 from tests.shared import PAPERS
 
 from fedsampling.base.files import write_record
 from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED
 from fedsampling.experiments.config import Config
+from fedsampling.learning.models.devices import stack_bytes
 from fedsampling.runs import places
 from fedsampling.runs.resources import Measured, RuleResources, measurement_key, save_measurements
+from fedsampling.workflow import gpus as gpus_module
 from fedsampling.workflow import running
+from fedsampling.workflow.gpus import SHARED_BY, VISIBLE, assigned
 from fedsampling.workflow.plan import QUICK_JOBS_PER_PROCESS, plan
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.running import VISIBLE, assigned
 
 PAPER = "rizk2022importance"
 
@@ -169,8 +172,8 @@ def test_no_job_begins_after_the_time_limit(batch, monkeypatch):
 
 HOLDER = """
 import os, sys, time
-from fedsampling.workflow.running import assigned
-with assigned(True, lambda: print("waits", flush=True)):
+from fedsampling.workflow.gpus import assigned
+with assigned(True, lambda: print("waits", flush=True), int(sys.argv[1])):
     print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
     time.sleep(60)
 """
@@ -182,7 +185,7 @@ def gpus(tmp_path, monkeypatch):
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setenv(VISIBLE, "2,3")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(running.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(gpus_module.tempfile, "tempdir", str(tmp_path))
 
 
 @pytest.fixture
@@ -190,8 +193,8 @@ def job(gpus):
     """Start a process that holds a GPU, and return it with the first line that it prints."""
     processes = []
 
-    def start():
-        command = [sys.executable, "-c", HOLDER]
+    def start(sharing=1):
+        command = [sys.executable, "-c", HOLDER, str(sharing)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         processes.append(process)
         return process, process.stdout.readline().strip()
@@ -213,11 +216,27 @@ def test_each_job_sees_one_gpu_and_waits_until_a_killed_one_releases_it(job):
 
 def test_gpus_of_wsl2_are_those_that_the_driver_lists(tmp_path, monkeypatch):
     (tmp_path / "dxg").touch()  # the only file in /dev
-    monkeypatch.setattr(running, "DEVICES", tmp_path)
+    monkeypatch.setattr(gpus_module, "DEVICES", tmp_path)
     monkeypatch.delenv(VISIBLE, raising=False)
     listed = "GPU 0: NVIDIA RTX A4000 (UUID: GPU-1)\nGPU 1: NVIDIA T4 (UUID: GPU-2)\n"
-    monkeypatch.setattr(running.machine, "output", lambda *words: listed)
-    assert running.visible() == ["0", "1"]
+    monkeypatch.setattr(gpus_module.machine, "output", lambda *words: listed)
+    assert gpus_module.visible() == ["0", "1"]
+
+
+def test_jobs_that_may_share_a_gpu_fill_it_before_another_waits(job):
+    assert [job(sharing=2)[1] for _ in range(3)] == ["2", "2", "3"]
+    assert job(sharing=4)[1] == "3"  # a quarter, and another is still free
+    assert job()[1] == "waits"
+    assert job(sharing=4)[1] == "3"
+
+
+def test_a_sharing_job_knows_its_part_of_the_memory(gpus, monkeypatch):
+    card = SimpleNamespace(total_memory=80e9)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: card)
+    whole = stack_bytes("cuda")
+    with assigned(True, print, 4):
+        assert stack_bytes("cuda") == whole / 4 < 80e9 / 4
+    assert SHARED_BY not in os.environ
 
 
 def test_a_job_sees_one_gpu_and_afterwards_its_process_sees_all_again(batch, gpus):

@@ -127,6 +127,8 @@ def test_time_and_memory_of_a_network_are_saved_with_the_device(tmp_path):
     models = 4 * 39_760 * (2 + 3 * 10) / 2**20
     assert models < saved.seed_mb < 3 * models
     assert 0 < saved.step < line.hours * 3600
+    assert 0 < saved.gpu_step < line.gpu_hours * 3600
+    assert "On an H100, runs of networks would take" in checking.cost_table(estimate)
 
 
 def test_an_experiment_that_cannot_be_estimated_is_reported_with_the_reason(tmp_path, monkeypatch):

@@ -7,7 +7,14 @@ import pytest
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
-from fedsampling.workflow.checking import available_data, batch_cost, work_of
+from fedsampling.learning.training.launches import H100
+from fedsampling.workflow.checking import (
+    available_data,
+    batch_cost,
+    launches,
+    predicted_on_a_gpu,
+    work_of,
+)
 from fedsampling.workflow.plan import plan
 
 PAPERS, WHERE = Path(__file__).parents[2] / "papers", Where(Path("unused"), None)
@@ -46,6 +53,19 @@ def test_operations_are_those_of_steps_and_evaluations(changes, steps, samples):
     step = 2 * forward + 2 * 50 * 10  # the first layer's input needs no gradient
     assert batch_cost(work.batch)[2:] == (50 * forward, 50 * step)
     assert work.operations == pytest.approx(100 * steps * 50 * step + samples * forward)
+
+
+def test_time_on_a_gpu_is_predicted_from_one_slots_counts():
+    work = work_of(settings({"name": "md", "m": 10}), "embedded", WHERE)
+    one = launches(work.batch)
+    seconds, jobs = predicted_on_a_gpu(work, seeds=2)
+    step = one.operations * H100.launch  # 20 slots take as long to start as one
+    assert step > 20 * max(one.flop / H100.flops, one.bytes / H100.bytes)
+    assert seconds == pytest.approx(step * 2 * work.operations / (20 * one.flop))
+    assert jobs == 8
+    large = one.times(1e4)
+    assert large.seconds() == pytest.approx(1e4 * one.bytes / H100.bytes)
+    assert large.jobs_at_once() == 1
 
 
 def test_memory_counts_models_and_one_step_of_each_slot():

@@ -60,10 +60,16 @@ PathText = Annotated[str, AfterValidator(_path)]
 class Cluster(Strict):
     """Resources that jobs may request from a cluster; local runs only count GPUs."""
 
-    gpu: Literal["none", "gpu", "gres"] = Field(
+    gpu: Literal["none", "gpu", "gres", "shard"] = Field(
         "none",
-        description="How jobs request a GPU. none: never; gpu: with --gpus (local runs then use at "
-        "most N GPUs with --resources gpu=N); gres: with --gres, for sites that accept only this.",
+        description="How jobs request a GPU. none: never; gpu: with --gpus (local runs then start "
+        "at most N jobs with a GPU with --resources gpu=N); gres: with --gres, for sites that "
+        "accept only this; shard: a share of a GPU with --gres=shard:1.",
+    )
+    jobs_per_gpu: Literal[1, 2, 4, 8, "auto"] = Field(
+        1,
+        description="Jobs that share a GPU, in local runs and with gpu: shard. auto: in local "
+        "runs, by the memory and launches that `fedsampling plan` predicts for each job.",
     )
     gpu_model: SiteName | None = Field(
         None, description="GPU model to request, by the site's name; null: any."

@@ -155,6 +155,7 @@ def _compute(
         "seconds": round(seconds / len(due), 4),  # the stacked seeds share the job's time
         "peak_mb": machine.peak_megabytes(),
         **environment(where.device, networks=job.uses_gpu),
+        **where.notes,
     }
 
 

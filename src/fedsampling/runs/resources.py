@@ -57,6 +57,8 @@ class Measured:
     step: float  # seconds per step of all seeds
     device: str = "cpu"  # ``cpu`` or ``cuda``: where the rate was measured
     seed_mb: float = 0.0  # memory per seed in MB; 0 if unknown
+    gpu_step: float = 0.0  # predicted seconds per step on a GPU, if `device` is none; 0 if unknown
+    gpu_jobs: int = 1  # such jobs that a GPU can serve at once, as predicted
 
 
 def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster) -> Need:
@@ -75,6 +77,14 @@ def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster) -> Need:
     return Need(minutes, default.mem_mb + cost.seed_mb * len(job.runs), default.gpu)
 
 
+def jobs_per_gpu(job: Job, measured: Mapping[str, Measured], cluster: Cluster) -> int:
+    """Return how many jobs such as this one share a GPU: as configured, or as predicted."""
+    if cluster.jobs_per_gpu != "auto":
+        return cluster.jobs_per_gpu
+    cost = measured.get(measurement_key(job))
+    return 1 if cost is None else cost.gpu_jobs
+
+
 def measurement_key(job: Job) -> str:
     """Return the key of a job's measurement: experiment, case and sampler."""
     return f"{job.paper}/{job.experiment}/{job.case}/{job.sampler}"
@@ -86,12 +96,13 @@ def request(need: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
     mem_mb = math.ceil(need.mem_mb * attempt)
     gpu = cluster.gpu if need.gpu else "none"
     model = cluster.gpu_model
+    gres = {"gres": f"gpu:{model}:1" if model else "gpu:1", "shard": "shard:1"}
     return {
         "runtime": min(minutes, cluster.max_runtime),
         "mem_mb": min(mem_mb, cluster.max_mem_mb),
         "gpu": 1 if gpu == "gpu" else None,
         "gpu_model": model if gpu == "gpu" else None,
-        "gres": (f"gpu:{model}:1" if model else "gpu:1") if gpu == "gres" else None,
+        "gres": gres.get(gpu),
         "slurm_partition": cluster.cpu_partition if gpu == "none" else cluster.gpu_partition,
     }
 

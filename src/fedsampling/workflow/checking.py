@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import inf, isnan, nan, prod
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fedsampling.base import memory
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError, gathering
-from fedsampling.base.lazy import torch
 from fedsampling.base.progress import reporter
 from fedsampling.base.text import align, format_bytes, format_duration
 from fedsampling.data.sources.fetch import download_sizes
@@ -35,6 +34,9 @@ from fedsampling.runs.places import run_stores, unfinished_runs
 from fedsampling.runs.resources import Measured, excesses, measurement_key, save_measurements
 from fedsampling.runs.store import find
 from fedsampling.workflow.project import Project
+
+if TYPE_CHECKING:
+    from fedsampling.learning.training.launches import Launches
 
 
 def check_all(project: Project) -> list[str]:
@@ -148,6 +150,7 @@ class ExperimentCost(NamedTuple):
     finished: int
     hours: float  # of the unfinished runs, on one core; NaN if unknown
     at_most: bool  # whether runs may end before their last round
+    gpu_hours: float = 0.0  # predicted for the runs of networks on an H100
 
 
 class Costs(NamedTuple):
@@ -156,6 +159,7 @@ class Costs(NamedTuple):
     experiments: list[ExperimentCost]
     downloads: dict[str, int | None]  # bytes of missing official files; None if unknown
     notes: list[str]
+    on_gpu: bool = False  # whether networks were measured on this machine's GPU
 
 
 def estimate(project: Project) -> Costs:
@@ -179,7 +183,11 @@ def estimate(project: Project) -> Costs:
     }
     costs = [_cost(name, jobs, open_runs, measured) for name, jobs in by_experiment.items()]
     downloads = download_sizes(plan.datasets(*plan.jobs), project.data, config.mirror)
-    return Costs(costs, downloads, notes)
+    on_gpu = any(cost.device != "cpu" for cost in measured.values())
+    return Costs(costs, downloads, notes, on_gpu)
+
+
+_CORE = "one core of this machine", "cores"
 
 
 def cost_table(costs: Costs) -> str:
@@ -190,7 +198,8 @@ def cost_table(costs: Costs) -> str:
         for column in ("jobs", "runs", "finished")
     )
     total = ExperimentCost("total", jobs, runs, finished, sum(hours) if hours else nan, False)
-    rows: list[tuple[str, ...]] = [("experiment", "jobs", "runs", "finished", "CPU time")]
+    time_of = "GPU time" if costs.on_gpu else "CPU time"
+    rows: list[tuple[str, ...]] = [("experiment", "jobs", "runs", "finished", time_of)]
     for cost in (*costs.experiments, total):
         cpu_time = "≤ " * cost.at_most + format_duration(3600 * cost.hours)
         rows.append((*map(str, cost[:4]), cpu_time))
@@ -202,9 +211,15 @@ def cost_table(costs: Costs) -> str:
     if total.finished == total.runs:
         lines.append("All runs are finished; nothing has to be computed.")
     elif hours:
+        if gpu_hours := sum(cost.gpu_hours for cost in costs.experiments):
+            lines.append(
+                f"On an H100, runs of networks would take {format_duration(3600 * gpu_hours)} "
+                "(predicted, not measured: docs/performance.md)."
+            )
+        where, number = ("this machine's GPU", "GPUs") if costs.on_gpu else _CORE
         lines.append(
-            "CPU time is for one core of this machine and often off by a factor of two; divide it "
-            "by your number of cores. ≤: runs may end before their last round."
+            f"{time_of} is for {where} and often off by a factor of two; divide it "
+            f"by your number of {number}. ≤: runs may end before their last round."
         )
     else:
         lines.append("CPU time was not estimated.")
@@ -244,10 +259,14 @@ def _cost(
     )
     if due:
         seconds *= len(due) / len(known) if known else nan
+    gpu_seconds = sum(
+        open_runs[job.name] / len(job.runs) * cost.gpu_step * job.steps for job, cost in known
+    )
     runs = sum(len(job.runs) for job in jobs)
     finished = runs - sum(open_runs[job.name] for job in due)
     at_most = any(job.runs[0].settings.get("until") for job in due)
-    return ExperimentCost(name, len(jobs), runs, finished, seconds / 3600, at_most)
+    hours = seconds / 3600, at_most, gpu_seconds / 3600
+    return ExperimentCost(name, len(jobs), runs, finished, *hours)
 
 
 # Time and memory of a job by its settings: the operations of its rounds, divided by the rate of a
@@ -256,7 +275,8 @@ def _cost(
 
 
 MIN_TIMED_SECONDS = 0.03
-MAX_TIMED_OPERATIONS = 1e9  # of a call that is timed, if it is of several slots
+MAX_TIMED_OPERATIONS = 1e9  # of a call that is timed on a CPU, if it is of several slots
+TIMED_SLOTS = (10, 100, 1000)  # numbers of slots that are timed on a GPU
 ROUND_SECONDS = 0.002  # of a run, in addition to its products: draws, costs, the server's step
 
 
@@ -292,7 +312,11 @@ def measure(job: Job, results: Path, config: Config) -> Measured:
     seconds = seeds * (work.operations / rate + ROUND_SECONDS)
     # Most runs that end by their clock end soon after their minimum number of rounds.
     rounds = (settings.until and settings.until.rounds) or settings.rounds
-    return Measured(seconds * rounds / settings.rounds, where.device, work.bytes / 2**20)
+    share, mb = rounds / settings.rounds, work.bytes / 2**20
+    gpu_seconds, gpu_jobs = predicted_on_a_gpu(work, seeds)
+    if where.device != "cpu":
+        gpu_seconds = 0.0  # it is measured
+    return Measured(share * seconds, where.device, mb, share * gpu_seconds, gpu_jobs)
 
 
 def _max_bytes(config: Config) -> float:
@@ -346,34 +370,57 @@ def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
 
 @lru_cache
 def operations_per_second(batch: Batch, slots: int, device: str) -> float:
-    """Measure the operations per CPU second of local steps, with up to `slots` stacked slots."""
-    from fedsampling.learning.models.devices import precise
-    from fedsampling.learning.training.step import sgd_step
+    """Measure the operations per second of local steps, with up to `slots` stacked slots.
+
+    Seconds are of the CPU, or of a GPU.
+    """
+    from fedsampling.learning.models.devices import precise, stack_bytes
+    from fedsampling.learning.training.launches import slot_bytes, trial_step
 
     network, step = batch.model.build(batch.sample, batch.classes), batch_cost(batch)[-1]
-    stack = int(np.clip(MAX_TIMED_OPERATIONS // max(step, 1), 1, max(slots, 1)))
-    w = torch.from_numpy(network.initial(np.random.default_rng(0))).to(device)
-    w = w.expand(stack, -1).clone()
-    kind = torch.int64 if batch.tokens else torch.float32
-    x = torch.zeros(stack, batch.size, *batch.sample, dtype=kind, device=device)
-    targets = torch.float32 if batch.classes is None else torch.int64
-    with torch.no_grad():
-        shape = network.outputs(w[:1], x[:1]).shape[1:-1]
-    y = torch.zeros(stack, *shape, dtype=targets, device=device)
-    weight = w.new_full((stack, batch.size), 1 / batch.size)
-    work = LocalWork(batch=batch.size, step=1, steps=1)
-    arrays = w, w, w.new_empty(stack, 0), w.new_full((stack, 1), 1e-9), x, y, weight
+    if device == "cpu":
+        stack, clock = MAX_TIMED_OPERATIONS // max(step, 1), time.process_time
+        stack = int(np.clip(stack, 1, max(slots, 1)))
+    else:
+        work = LocalWork(batch=batch.size, step=1, steps=1)
+        fit = stack_bytes(device) / slot_bytes(network, batch.sample, work, device)
+        stack = max(n for n in (1, *TIMED_SLOTS) if n == 1 or n <= min(slots, fit))
+        clock = time.perf_counter
+    step_of_all = trial_step(network, batch.sample, batch.size, stack, device)
 
     def take() -> None:
         with precise(device):
-            sgd_step(network, work, *arrays, lambda h, _: h).sum().item()  # waits for a GPU, too
+            step_of_all().sum().item()  # waits for a GPU, too
 
     take()  # libraries choose and try out
-    steps, begin = 0, time.process_time()
-    while (spent := time.process_time() - begin) < MIN_TIMED_SECONDS:
+    steps, begin = 0, clock()
+    while (spent := clock() - begin) < MIN_TIMED_SECONDS:
         take()
         steps += 1
     return step * stack * steps / spent
+
+
+def predicted_on_a_gpu(work: Work, seeds: int) -> tuple[float, int]:
+    """Predict the seconds of a round on an H100, and how many such jobs it can serve at once."""
+    from fedsampling.learning.models.devices import GPU_SHARE
+    from fedsampling.learning.training.launches import H100
+
+    one = launches(work.batch)
+    if not one.flop:
+        return 0.0, 1
+    fit = GPU_SHARE * H100.memory / max(one.peak_bytes, 1)
+    step = one.times(max(min(seeds * work.slots, fit), 1))
+    return seeds * work.operations * step.seconds() / step.flop, step.jobs_at_once()
+
+
+@lru_cache
+def launches(batch: Batch) -> "Launches":
+    """Count what a step of one slot asks of a GPU."""
+    from fedsampling.learning.training.launches import of_step
+
+    network = batch.model.build(batch.sample, batch.classes)
+    with memory.in_a_line():
+        return of_step(network, batch.sample, batch.size, 1)
 
 
 def available_data(job: Job, cache: Path, mirror: str | None) -> str:

@@ -1,19 +1,11 @@
 """Running jobs one after another: ``fedsampling run``, and the trials of ``fedsampling tune``."""
 
-import os
-import re
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isclose
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from fedsampling.base import machine
 from fedsampling.base.errors import InputError, check_known, gathering
 from fedsampling.base.files import write_text
 from fedsampling.base.progress import reporter
@@ -22,6 +14,7 @@ from fedsampling.experiments.papers import TUNING, draw_function
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.execute import execute, stacks
 from fedsampling.runs.places import is_published
+from fedsampling.workflow.gpus import assigned, sharing
 from fedsampling.workflow.project import Project
 
 
@@ -45,7 +38,7 @@ def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path]
     try:
         with (
             watching(project.config.cluster.grace) as stop,
-            assigned(gpu, lambda: print(waits, file=sys.stderr)),
+            assigned(gpu, lambda: print(waits, file=sys.stderr), sharing(jobs, project)),
             reporter() as progress,
         ):
             config, results = project.config, project.results
@@ -58,69 +51,6 @@ def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path]
         print(f"{current}: {stopped}; run the same command to resume", file=sys.stderr, flush=True)
         return requeue()
     return 0
-
-
-# Assignment of local GPUs: each job takes a free one and sees no other.
-#
-# Snakemake counts GPUs (``--resources gpu=2``) but does not assign them.  A job locks a file per
-# GPU; the kernel releases the lock when the process ends, so no cleanup is needed.  If SLURM has
-# already assigned a GPU, that one is used.
-
-
-VISIBLE = "CUDA_VISIBLE_DEVICES"
-DEVICES = Path("/dev")
-POLL_SECONDS = 0.5
-
-
-@contextmanager
-def assigned(uses_gpu: bool, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Restrict this process to a free GPU, before PyTorch is imported; wait for it if necessary."""
-    gpus = visible() if uses_gpu and not os.environ.get("SLURM_JOB_ID") else []
-    if not gpus:
-        yield
-        return
-    lock, gpu = _locked(gpus)
-    if lock is None:
-        on_wait()
-    while lock is None:
-        time.sleep(POLL_SECONDS)
-        lock, gpu = _locked(gpus)
-    before = os.environ.get(VISIBLE)
-    os.environ[VISIBLE] = gpu
-    try:
-        yield
-    finally:
-        del os.environ[VISIBLE]
-        if before is not None:
-            os.environ[VISIBLE] = before
-        lock.release()
-
-
-def visible() -> list[str]:
-    """Return the GPUs of this machine that this process may use."""
-    variable = os.environ.get(VISIBLE)
-    if variable is not None:
-        # CUDA ignores everything after a negative number.
-        names = [name.strip() for name in variable.split(",")]
-        return [name for name in names if name and not name.startswith("-")]
-    numbers = [path.name.removeprefix("nvidia") for path in DEVICES.glob("nvidia[0-9]*")]
-    if (DEVICES / "dxg").exists():  # WSL2
-        listed = machine.output(f"{machine.WSL_COMMANDS}/nvidia-smi", "-L").splitlines()
-        numbers = [line.split()[1].rstrip(":") for line in listed if line.startswith("GPU ")]
-    return sorted((number for number in numbers if number.isdigit()), key=int)
-
-
-def _locked(gpus: list[str]) -> tuple[FileLock | None, str]:
-    """Lock a free GPU; (None, "") if all are in use.  Users do not share locks."""
-    for gpu in gpus:
-        name = re.sub(r"[^\w-]", "_", f"fedsampling-{os.getuid()}-gpu-{gpu}")
-        lock = FileLock(Path(tempfile.gettempdir()) / f"{name}.lock", mode=0o600)
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            continue
-        return lock, gpu
-    return None, ""
 
 
 # Tuning on a holdout: run the trials, record the best cases in ``chosen.csv``, run these cases.

@@ -89,7 +89,7 @@ class TestLocalWork:
         second = Slots.stack([THREE_RUNS.client[3:5]])  # whose clients have fewer samples
         single = trainer.work(theta[1:2], second, MD(m=3), Draws(SEEDS[1:2], 3))
         assert torch.equal(stacked[3:5], single)
-        monkeypatch.setattr("fedsampling.learning.training.learner.STACK_BYTES", 2)
+        monkeypatch.setattr(trainer, "stack", 2)
         chunked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))  # two slots at a time
         assert torch.equal(stacked, chunked)
 

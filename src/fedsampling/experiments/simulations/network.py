@@ -225,6 +225,7 @@ class Training(Strict):
             callbacks.append(by_client)
         with precise(where.device):
             history = train(learner, sampler, seeds, self.rounds, callbacks, where.checkpoint)
+        where.notes["stack"] = learner.stack
         learner.network.verify()
         return history.tables("since measurement" if self.evaluation.thin else "each")
 
@@ -301,7 +302,7 @@ def build_learner(
     network: "StackedNetwork | None" = None,
 ) -> "NetworkLearner":
     """Combine network, data, local work, delays and availability."""
-    from fedsampling.learning.models.operations import step_bytes
+    from fedsampling.learning.training.launches import slot_bytes
     from fedsampling.learning.training.learner import NetworkLearner
     from fedsampling.learning.training.participation import Participation
 
@@ -322,7 +323,7 @@ def build_learner(
         settings.inputs,
         server_step=settings.server_step,
         device=where.device,
-        activation_bytes=step_bytes(network, problem.x.shape[1:], work.batch),
+        activation_bytes=slot_bytes(network, problem.x.shape[1:], work, where.device),
         delays=delays,
         trace=load_trace(settings, problem.n_clients, labels, names),
         participation=Participation(

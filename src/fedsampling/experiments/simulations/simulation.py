@@ -56,6 +56,8 @@ class Where:
     mirror: str | None  # folder that is tried before the publisher
     device: str = "cpu"  # PyTorch's name of the device that trains networks
     checkpoint: Checkpoint = NEVER  # saves and restores progress, and stops the job when necessary
+    # added to the runs' metadata, such as the number of slots that trained at once
+    notes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

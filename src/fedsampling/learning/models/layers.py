@@ -13,6 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from fedsampling.base.errors import InputError
+from fedsampling.learning.models import batched
+from fedsampling.learning.models.devices import at_once
 from fedsampling.learning.models.network import Parts
 from fedsampling.learning.models.products import product
 
@@ -29,10 +31,12 @@ def convolution(
 ) -> Tensor:
     """Convolve h (slots, batch, inputs, height, width), then pool `pool` × `pool` squares.
 
-    The slots are computed one after another, which on a CPU is twice as fast as a grouped
+    On a CPU, the slots are computed one after another, which is twice as fast as a grouped
     convolution and keeps the pooling's input in the cache. It is fastest with contiguous channels.
     """
     weight, bias = w[f"{name}.weight"], w.get(f"{name}.bias")
+    if at_once(h.device):
+        return batched.convolution(h, weight, bias, padding, stride, pool)
 
     def convolve(x: Tensor, kernel: Tensor, b: Tensor | None) -> Tensor:
         x = x.contiguous(memory_format=torch.channels_last)  # pooling is ten times as fast
@@ -42,6 +46,23 @@ def convolution(
     biases = [None] * len(h) if bias is None else bias.unbind()
     slots = zip(h.unbind(), weight.unbind(), biases, strict=True)
     return stacked([convolve(*slot) for slot in slots])
+
+
+def normalised(w: Parts, name: str, h: Tensor, groups: int | None) -> Tensor:
+    """Normalise h by its channels' statistics in each slot's batch, or by those of `groups`."""
+    weight, bias = w[f"{name}.weight"], w[f"{name}.bias"]
+    if at_once(h.device):
+        if groups is None:
+            return batched.batch_norm(h, weight, bias)
+        return batched.group_norm(h, groups, weight, bias)
+
+    def normalise(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+        if groups is None:
+            return functional.batch_norm(x, None, None, scale, shift, training=True)
+        return functional.group_norm(x, groups, scale, shift)
+
+    slots = zip(h.unbind(), weight.unbind(), bias.unbind(), strict=True)
+    return stacked([normalise(*slot) for slot in slots])
 
 
 def stacked(parts: list[Tensor]) -> Tensor:
@@ -71,18 +92,3 @@ def image(name: str, sample: tuple[int, ...], min_side: int) -> tuple[int, int, 
 def channels_first(x: Tensor) -> Tensor:
     """View images [slots, batch, H, W] or [..., H, W, C] as [slots, batch, C, H, W]."""
     return (x[..., None] if x.dim() == 4 else x).movedim(-1, 2)
-
-
-_GROUPS = 32
-
-
-def _normalised(w: Parts, name: str, h: Tensor, norm: str) -> Tensor:
-    weight, bias = w[f"{name}.weight"], w[f"{name}.bias"]
-    slots = zip(h.unbind(), weight.unbind(), bias.unbind(), strict=True)
-    return stacked([_norm_of(x, scale, shift, norm) for x, scale, shift in slots])
-
-
-def _norm_of(x: Tensor, weight: Tensor, bias: Tensor, norm: str) -> Tensor:
-    if norm == "group":
-        return functional.group_norm(x, _GROUPS, weight, bias)
-    return functional.batch_norm(x, None, None, weight, bias, training=True)

@@ -23,6 +23,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from fedsampling.base.arrays import Array
+from fedsampling.learning.models.devices import at_once
 from fedsampling.learning.models.dropout import Keep, everything
 from fedsampling.learning.models.guests import Guest, blamed
 from fedsampling.learning.models.initial import Parameters
@@ -76,6 +77,8 @@ class Network:
         """Report an error in a user's module or loss, also of its gradient, in one line."""
         try:
             yield
+        except torch.OutOfMemoryError:  # with fewer slots it may fit
+            raise
         except Exception as error:
             if self.module is None and self.criterion is None:
                 raise
@@ -114,10 +117,15 @@ class Network:
         """Apply every copy to its own batch: [slots, batch, ..., classes]."""
         return self.apply(self.parts(theta), x, keep, sizes)
 
+    def aligned(self, w: Parts) -> Parts:
+        """Return the parameters, on a GPU aligned in memory; buffers as they are."""
+        if not any(at_once(part.device) for part in w.values()):
+            return w
+        return {name: part if name in self.buffers else aligned(part) for name, part in w.items()}
+
     def apply(self, w: Parts, x: Tensor, keep: Keep, sizes: Sequence[int] | None) -> Tensor:
         """Apply every copy, as :meth:`outputs`, to its parameters by name."""
-        if x.is_cuda:
-            w = {name: w[name] if name in self.buffers else aligned(w[name]) for name in w}
+        w = self.aligned(w)
         if self.module is not None:
             return self.module(w, x, keep, sizes)
         return self.head(w, self.body(w, x, keep))
@@ -126,7 +134,8 @@ class Network:
 def aligned(part: Tensor) -> Tensor:
     """Return a parameter [slots, ...] whose slots begin at multiples of 16 bytes.
 
-    Some of cuDNN's kernels need this, and the parameters in flat vectors rarely have it.
+    A GPU multiplies faster with it, and some of cuDNN's kernels need it; the parameters in flat
+    vectors rarely have it.
     """
     if part.data_ptr() % 16 == 0 and part.stride(0) * part.itemsize % 16 == 0:
         return part

@@ -31,6 +31,7 @@ from torch.autograd.function import once_differentiable
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.machine import instructions
+from fedsampling.learning.models.devices import at_once
 
 VARIABLE = "FEDSAMPLING_PRODUCTS"  # mkl, onednn or auto
 Weights = Tensor | Sequence[Tensor]
@@ -53,7 +54,7 @@ def multiply(x: Tensor, weight: Tensor) -> Tensor:
         if weight.stride(0) == 0 and _is_exact(_one_below_the_other, *case):
             return _one_below_the_other(x, weight)
         return _slot_by_slot(x, weight)
-    if x.device.type != "cpu":
+    if at_once(x.device):
         return torch.bmm(x, weight.transpose(1, 2))
     if weight.shape[1] == 1:
         return (x * weight).sum(-1, keepdim=True)
@@ -139,7 +140,7 @@ def add_product(x: Tensor, weights: Weights, start: Tensor) -> Tensor:
 
 def _needs_single_slots(factor: Tensor, rows: int, outputs: int) -> bool:
     """Whether slots are multiplied one by one; must depend only on sizes within a slot."""
-    if factor.device.type != "cpu":
+    if at_once(factor.device):
         return False
     sizes = rows, factor.shape[2], outputs
     is_aligned = rows * outputs % 4 == 0  # every slot's result begins at a multiple of 16 bytes
@@ -200,7 +201,7 @@ def _print_slow() -> None:
 
 def _batched(x: Tensor, right: Tensor, start: Tensor | None = None) -> Tensor:
     # x · right of each slot, plus start.
-    if len(x) == 1 and x.device.type == "cpu":
+    if len(x) == 1 and not at_once(x.device):
         x, right = x.expand(2, -1, -1), right.expand(2, -1, -1)
         return _batched(x, right, None if start is None else start.expand(2, -1, -1))[:1]
     return torch.bmm(x, right) if start is None else torch.baddbmm(start, x, right)

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from fedsampling.base.errors import InputError
+from fedsampling.learning.models.devices import at_once
 from fedsampling.learning.models.dropout import Keep
 from fedsampling.learning.models.initial import (
     Law,
@@ -164,7 +165,7 @@ def _run_lstm(w: Parts, x: Tensor, biases: list[tuple[Tensor, Tensor]]) -> Tenso
         (w[f"{name}.w_x"], w[f"{name}.w_h"], *pair)
         for name, pair in zip(_names(len(biases)), biases, strict=True)
     ]
-    if x.device.type != "cpu":
+    if at_once(x.device):
         for w_x, w_h, b_x, b_h in layers:
             x = lstm_layer(x, w_x, w_h, b_x + b_h)
         return x

@@ -6,17 +6,18 @@ from torch import Tensor
 from fedsampling.learning.models.dropout import Keep
 from fedsampling.learning.models.initial import Parameter, he, one, torch_layer, zero
 from fedsampling.learning.models.layers import (
-    _normalised,
     channels_first,
     convolution,
     dense,
     image,
     labels,
+    normalised,
 )
 from fedsampling.learning.models.network import Network, Parts, network
 from fedsampling.learning.models.settings import ResNet18
 
 _STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))  # channels, stride; two blocks each
+_GROUPS = 32
 
 
 def resnet18(record: ResNet18, sample: tuple[int, ...], classes: int | None) -> Network:
@@ -36,8 +37,9 @@ def resnet18(record: ResNet18, sample: tuple[int, ...], classes: int | None) -> 
     2018.
     """
     channels, _, _ = image("resnet18", sample, min_side=8)
-    parameters = {**_kernel("conv1", 64, channels, 3), **_norm("bn1", 64)}
-    before = 64
+    groups = _GROUPS if record.norm == "group" else None
+    before = _STAGES[0][0]
+    parameters = {**_kernel("conv1", before, channels, 3), **_norm("bn1", before)}
     for stage, (width, stride) in enumerate(_STAGES, start=1):
         for block in range(2):
             name = f"layer{stage}.{block}"
@@ -47,26 +49,26 @@ def resnet18(record: ResNet18, sample: tuple[int, ...], classes: int | None) -> 
                 parameters |= _kernel(f"{name}.downsample.0", width, before, 1)
                 parameters |= _norm(f"{name}.downsample.1", width)
             before = width
-    parameters |= torch_layer("fc", labels("resnet18", classes), 512)
+    parameters |= torch_layer("fc", labels("resnet18", classes), before)
 
     def body(w: Parts, x: Tensor, keep: Keep) -> Tensor:
         h = convolution(w, "conv1", channels_first(x), padding=1)
-        h = torch.relu(_normalised(w, "bn1", h, record.norm))
+        h = torch.relu(normalised(w, "bn1", h, groups))
         for stage, (_, stride) in enumerate(_STAGES, start=1):
-            h = _block(w, f"layer{stage}.0", h, stride, record.norm)
-            h = _block(w, f"layer{stage}.1", h, 1, record.norm)
+            h = _block(w, f"layer{stage}.0", h, stride, groups)
+            h = _block(w, f"layer{stage}.1", h, 1, groups)
         return h.mean((-2, -1))
 
     return network("resnet18", parameters, body, lambda w, h: dense(w, "fc", h))
 
 
-def _block(w: Parts, name: str, h: Tensor, stride: int, norm: str) -> Tensor:
+def _block(w: Parts, name: str, h: Tensor, stride: int, groups: int | None) -> Tensor:
     z = convolution(w, f"{name}.conv1", h, padding=1, stride=stride)
-    z = torch.relu(_normalised(w, f"{name}.bn1", z, norm))
-    z = _normalised(w, f"{name}.bn2", convolution(w, f"{name}.conv2", z, padding=1), norm)
+    z = torch.relu(normalised(w, f"{name}.bn1", z, groups))
+    z = normalised(w, f"{name}.bn2", convolution(w, f"{name}.conv2", z, padding=1), groups)
     if stride > 1:
         h = convolution(w, f"{name}.downsample.0", h, stride=stride)
-        h = _normalised(w, f"{name}.downsample.1", h, norm)
+        h = normalised(w, f"{name}.downsample.1", h, groups)
     return torch.relu(z + h)
 
 

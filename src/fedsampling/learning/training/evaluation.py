@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.data.federated import FederatedDataset
+from fedsampling.learning.models.devices import at_once
 from fedsampling.learning.models.dropout import Keeper, everything
 from fedsampling.learning.models.network import Network
 from fedsampling.learning.training.learner import NetworkLearner
@@ -125,9 +126,23 @@ def _per_sample(
     learner: NetworkLearner, theta: Tensor, x: Tensor, y: Tensor, dropout: bool, measure: Measure
 ) -> Array:
     """Apply a measure to every run's outputs for every sample, shape (runs, samples)."""
+
+    def compute() -> Array:
+        return _in_blocks(learner, theta, x, y, dropout, measure).cpu().numpy()
+
+    return learner.fitting(compute)
+
+
+def _in_blocks(
+    learner: NetworkLearner, theta: Tensor, x: Tensor, y: Tensor, dropout: bool, measure: Measure
+) -> Tensor:
+    """Measure the samples in blocks, with as many runs at once as the device computes well."""
     network = learner.network
-    stack = len(theta) if network.layers else 1  # runs at once, if activations are small
-    values = np.empty((len(theta), len(x)))
+    stack = len(theta)
+    if not network.layers:  # activations are large
+        fits = learner.stack * learner.local.batch // BLOCK_SAMPLES
+        stack = min(stack, max(1, fits)) if at_once(theta.device) else 1
+    values = theta.new_empty(len(theta), len(x), dtype=torch.float64)
     stacks = [slice(first, first + stack) for first in range(0, len(theta), stack)]
     outputs = [(runs, _outputs(learner, theta[runs], dropout)) for runs in stacks]
     for first in range(0, len(x), BLOCK_SAMPLES):
@@ -139,7 +154,7 @@ def _per_sample(
             with torch.no_grad():
                 z = stack_outputs(inputs[None])
                 measured = measure(network, z, targets.expand(len(z), *targets.shape[1:]))
-            values[runs, part] = measured.cpu()
+            values[runs, part] = measured.double()
     return values
 
 

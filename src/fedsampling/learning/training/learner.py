@@ -5,10 +5,11 @@ no loop over clients.  Slots are sorted by their number of steps, so that finish
 the end of the stack and no masks are needed.  CPU and GPU run the same code.
 """
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.delays import Delays
 from fedsampling.data.federated import FederatedDataset
+from fedsampling.learning.models.devices import stack_bytes
 from fedsampling.learning.models.dropout import Keeper
 from fedsampling.learning.models.network import Network
 from fedsampling.learning.training.costs import bits, request_shares, seconds
@@ -34,7 +36,7 @@ from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.slots import Slots
 
 MOMENTS = ("server m", "server v")  # names in a checkpoint
-STACK_BYTES = 2**30  # of activations that the slots of one stack may use
+Result = TypeVar("Result")
 
 
 class SlotLosses(NamedTuple):
@@ -71,7 +73,7 @@ class NetworkLearner(Learner):
     # shape (runs,): local learning rate of each run; by default the rate in `local`
     steps: Array | None = None
     device: str = "cpu"  # pyTorch's name
-    # estimated bytes of one slot's step; stacks are split so that they use at most ``STACK_BYTES``
+    # estimated bytes of one slot's step; stacks are split so that they fit into the device's memory
     activation_bytes: int = 1
     # shape (rounds, n): the clients available in each round; all by default
     trace: Bools | None = None
@@ -91,6 +93,9 @@ class NetworkLearner(Learner):
         self.label_counts = None if self.data.classes is None else self.data.label_counts()
         self.labels = None if self.label_counts is None else self.label_counts.argmax(1)
         self.samples = Samples(self.data, self.inputs, self.device)
+        # Slots that train at once.  On a GPU, rounding may depend on it, so that a job keeps it.
+        self.stack = max(1, int(stack_bytes(self.device) // self.activation_bytes))
+        self.halved = False  # whether memory ran out before
         # Of the last round:
         self.training_costs: dict[str, Array] = {}
         self.work_losses: Array = np.empty(0)
@@ -156,13 +161,28 @@ class NetworkLearner(Learner):
 
     def train(self, theta: Tensor, slots: Slots, rng: Draws) -> tuple[Tensor, SlotLosses]:
         """Train all slots, in stacks that fit into memory; return updates and losses."""
+        return self.fitting(lambda: self._train(theta, slots, rng))
+
+    def fitting(self, compute: Callable[[], Result]) -> Result:
+        """Compute; the first time that a GPU's memory runs out, again with half as many slots."""
+        try:
+            return compute()
+        except torch.OutOfMemoryError:
+            if self.halved or self.stack == 1:
+                raise
+        self.stack, self.halved = self.stack // 2, True
+        line = f"the GPU's memory is exhausted; {self.stack} slots train at once from now on"
+        print(f"fedsampling: {line}", file=sys.stderr, flush=True)
+        torch.cuda.empty_cache()
+        return compute()
+
+    def _train(self, theta: Tensor, slots: Slots, rng: Draws) -> tuple[Tensor, SlotLosses]:
         batches = self.local.batches(self.n_samples[slots.client], slots, rng)
         order = np.argsort(-(batches.size > 0).sum(0), kind="stable")  # by decreasing steps
         updates = theta.new_empty(len(slots), theta.shape[1])
         losses = SlotLosses(np.zeros(len(slots)), np.zeros(len(slots)), batches.size.sum(0))
-        stack = max(1, int(STACK_BYTES // self.activation_bytes))
-        for begin in range(0, len(slots), stack):
-            part = order[begin : begin + stack]
+        for begin in range(0, len(slots), self.stack):
+            part = order[begin : begin + self.stack]
             start = theta[torch.from_numpy(slots.run[part])]
             updates[part], losses.total[part], losses.squares[part] = self._train_stack(
                 start, slots, batches, part, rng
@@ -184,10 +204,11 @@ class NetworkLearner(Learner):
         keys = torch.from_numpy(dropout_keys(slots, rng)[part]).to(self.device)
         pooled_rows = torch.from_numpy(rows).to(self.device)
         losses = torch.zeros(size.shape, device=self.device)
+        numbers = torch.arange(len(size), device=self.device)  # of the steps
         live = (size > 0).sum(1)  # slots that take each step
         for s, n in enumerate(live[live > 0]):
             x, y = self.samples.gather(pooled_rows[s, :n])
-            keep = Keeper(keys[:n], torch.tensor(s, device=self.device))
+            keep = Keeper(keys[:n], numbers[s])
             local = w[:n], start[:n], velocity[:n], step[:n]
             with self.network.blaming():
                 losses[s, :n] = sgd_step(
@@ -338,6 +359,7 @@ class NetworkLearner(Learner):
         vectors, d = theta.cpu().numpy(), self.network.dimension
         return {
             "theta": vectors[:, :d],
+            "stack": np.array([self.stack, self.halved]),
             **({"buffers": vectors[:, d:]} if self.network.buffers else {}),
             **dict(zip(MOMENTS, moments, strict=False)),  # none without an optimiser
             **remembered,
@@ -347,6 +369,7 @@ class NetworkLearner(Learner):
         """Restore a state, and return its θ."""
         for name, part in {"participation": self.participation, **self.observations}.items():
             part.restore({key: state[f"{name}/{key}"] for key in part.state()})
+        self.stack, self.halved = int(state["stack"][0]), bool(state["stack"][1])
         if MOMENTS[0] in state:
             m, v = (torch.from_numpy(state[name].copy()).to(self.device) for name in MOMENTS)
             self.moments = m, v

@@ -38,7 +38,8 @@ def sgd_step(
     if network.layers and work.plain:
         return dense_step(network.layers, parts, x, y, weight, step)
     # One leaf per parameter: with a flat leaf, autograd would copy the gradients together.
-    leaves = {name: parts[name].detach().requires_grad_() for name in network.shapes}
+    aligned = network.aligned(parts)
+    leaves = {name: aligned[name].detach().requires_grad_() for name in network.shapes}
     sizes = (weight > 0).sum(1).tolist() if network.separate else None
     # A user's module updates its buffers in place.
     z = network.apply({**parts, **leaves}, x, keep, sizes)
