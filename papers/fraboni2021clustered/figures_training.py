@@ -43,6 +43,7 @@ from fedsampling.report.drawing.style import (
     Line,
     panels,
     printed_level,
+    printed_words,
 )
 
 from . import claims
@@ -95,7 +96,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         printed_level(axes[1], count)
     words = f"paper: MD generally {digits[0]:g} to {digits[1]:g}"
     right = axes[1].get_xlim()[1]
-    axes[1].text(right, digits[1] + 0.1, words, ha="right", fontsize=8)
+    printed_words(axes[1], right, digits[1] + 0.1, words, ha="right", fontsize=8)
     return Artefact(
         curves.drop(columns="case"),
         figure,

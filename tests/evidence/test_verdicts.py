@@ -76,6 +76,14 @@ def test_equivalence_holds_by_tests_of_5_percent_and_fails_by_corrected_interval
     assert judged(1).verdict == "not run"
 
 
+@pytest.mark.parametrize(("seeds", "part"), [(4, "open"), (5, "holds")])
+def test_seeds_without_any_spread_are_equal_by_their_number(seeds, part):
+    digits = np.full(seeds, 10.0)
+    finding = equivalence({"digits": (digits, digits)}, 0.1, "ratio")
+    assert finding.parts == {"digits": part}
+    assert equivalence({"digits": (digits, 2 * digits)}, 0.1, "ratio").parts == {"digits": "open"}
+
+
 def test_all_intervals_of_an_equivalence_have_the_method_for_the_fewest_seeds():
     """Student's intervals are symmetric; the bootstrap's of skewed numbers are not."""
     skewed = np.exp(np.arange(20) / 5)

@@ -14,11 +14,11 @@ def objective(A, u, members):
 
 
 def played(scheme, counts, rounds, offered=None):
-    """Play rounds; yield each round's clients, weights and bits."""
+    """Play rounds; yield each round's clients and weights."""
     setup = sized(counts.sum(1), label_counts=counts)
     ready = scheme.prepared(setup)
     for slots, omega in play_all(ready, setup, rounds, offered=offered):
-        yield slots.client, omega, ready.exchange_bits()
+        yield slots.client, omega
 
 
 def test_the_set_maximises_the_objective_over_all_sets():
@@ -62,7 +62,7 @@ def test_clients_without_a_path_have_the_largest_distance():
 def test_clients_of_different_labels_train_together_and_all_equally_often():
     counts = np.repeat(np.eye(3, dtype=int) * 17 + 1, 4, axis=0)  # four clients of each label
     total = np.zeros(12)
-    for clients, _, _ in played(FedGS(m=3), counts, 40):
+    for clients, _ in played(FedGS(m=3), counts, 40):
         assert sorted(clients // 4) == [0, 1, 2]
         total[clients] += 1
     np.testing.assert_array_equal(total, 10)
@@ -71,12 +71,6 @@ def test_clients_of_different_labels_train_together_and_all_equally_often():
 def test_clients_that_were_unavailable_come_first_when_they_return():
     counts = np.full((6, 2), 5)
     offered = [np.arange(4)] * 6 + [np.arange(6)]
-    *_, (last, weights, bits) = played(FedGS(m=2), counts, 7, offered)
+    *_, (last, weights) = played(FedGS(m=2), counts, 7, offered)
     assert last.tolist() == [4, 5]
     np.testing.assert_allclose(weights, 0.5)
-    assert bits.tolist() == [0.0]
-
-
-def test_label_counts_are_charged_once():
-    first, second = list(played(FedGS(m=2), np.full((6, 2), 5), 2))
-    assert (first[2].tolist(), second[2].tolist()) == ([32.0 * 12], [0.0])

@@ -10,6 +10,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.workflow import drawing, reporting
 from fedsampling.workflow.checking import check_all
+from fedsampling.workflow.judging import _decisive
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all
 
@@ -48,8 +49,15 @@ def test_with_another_partition_the_figure_says_so_and_its_claim_is_not_run(tmp_
     content = json.loads((dirichlet.folder / "claims" / f"{paper}.json").read_text())
     (claim,) = [claim for claim in content["claims"] if claim["id"] == "c1"]
     assert claim["verdict"] == "not run"
+    assert claim["reason"].startswith("Not judged: ")
     assert change in claim["reason"]
     assert reporting.build_report(dirichlet).is_file()
+
+
+def test_seeds_additions_and_other_cases_do_not_withhold_a_verdict():
+    kept = ["seeds 20 (10)", "samplers.mine.m 5 (none)", "cases.other.m 5 (10)", "title a (b)"]
+    decisive = ["samplers.md.m 5 (10)", "cases.one.m 5 (10)", "samplers.md.name none (md)"]
+    assert _decisive(kept + decisive, ["one"]) == decisive
 
 
 @pytest.fixture(scope="module")

@@ -135,9 +135,9 @@ def check_no_dates(values: Any, name: Any) -> None:
     kinds = pd.api.types
     first = next(iter(values), None)
     if kinds.is_timedelta64_dtype(values) or isinstance(first, datetime.timedelta | np.timedelta64):
-        fix = "convert to numbers, such as .dt.total_seconds()"
+        fault = "durations; convert to numbers, such as .dt.total_seconds()"
     elif kinds.is_datetime64_any_dtype(values) or isinstance(first, datetime.date | np.datetime64):
-        fix = "convert to numbers, such as (dates - dates.min()).dt.days"
+        fault = "dates; convert to numbers, such as (dates - dates.min()).dt.days"
     else:
         return
-    raise InputError(f"frame: column {name!r} has {type(first).__name__} values; {fix}")
+    raise InputError(f"frame: column {name!r} has {fault}")

@@ -141,10 +141,11 @@ def _columns_of(x: Any) -> tuple[Any, ...] | None:
 
 
 def _first_other(index: Any, reference: Any) -> str:
-    other = index[~index.isin(reference)]
-    if len(other):
+    """Describe the first label of an index that the other lacks, or that it has twice."""
+    if other := index[~index.isin(reference)].tolist():
         return f"{other[0]!r}"
-    return f"{index[index.duplicated()][0]!r} twice" if not index.is_unique else "duplicates"
+    twice = index[index.duplicated()].tolist() or reference[reference.duplicated()].tolist()
+    return f"{twice[0]!r} twice"
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -24,6 +24,7 @@ from fedsampling.evidence.looks import Looks
 LEVEL = 0.95
 RESAMPLES = 9999
 BOOTSTRAP_FROM = 20  # seeds
+FEWEST_OF_SIGNS = 5  # seeds for which a one-sided sign test can reject at 5 %
 ROUNDING = 1e-12  # relative size of differences that come from rounding alone
 _looks: ContextVar[Looks | None] = ContextVar("looks", default=None)
 
@@ -316,6 +317,23 @@ def bound(error: float, comparisons: int = 1) -> float:
 def is_within(estimate: Estimate, reference: float, margin: float) -> bool:
     """Whether the interval lies inside ``reference ± margin``; False without an interval."""
     return reference - margin <= estimate.low and estimate.high <= reference + margin
+
+
+def never_varies_beyond(
+    first: ArrayLike, second: ArrayLike, contrast: Contrast, margin: float
+) -> bool:
+    """Whether at least five seeds have one contrast, within `margin` of equality.
+
+    Such seeds have no interval. By a sign test, the median over seeds is within the margin: if it
+    were not, all n seeds would be with probability 2^−n at most, 3 % for five.
+    """
+    first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        contrasts = contrast.of(first, second)
+        rounding = _rounding(first, second, contrast)
+        is_one = len(first) >= FEWEST_OF_SIGNS and bool(np.ptp(contrasts) <= rounding)
+        values = np.asarray(contrast.back(contrasts))
+    return is_one and bool((np.abs(values - contrast.equal) <= margin).all())
 
 
 def is_outside(estimate: Estimate, reference: float, margin: float) -> bool:

@@ -36,6 +36,7 @@ from fedsampling.evidence.statistics import (
     compare,
     is_outside,
     is_within,
+    never_varies_beyond,
     ratio,
     show_estimates,
 )
@@ -276,12 +277,15 @@ def equivalence(
     `pairs` has the numbers of both per seed; the margin is on the scale of `contrast`. A pair holds
     and fails as in :func:`close`. For k pairs, intervals that fail have the level 1 − 5 %/k
     (Bonferroni). Tests that hold are not corrected, because a claim needs all of them. All
-    intervals have one method, the one for the fewest seeds.
+    intervals have one method, the one for the fewest seeds. A pair whose seeds all have the same
+    contrast has no interval, and holds by :func:`~.statistics.never_varies_beyond`.
     """
     fewest = min((np.size(first) for first, _ in pairs.values()), default=None)
     wide, narrow = 1 - (1 - LEVEL) / max(len(pairs), 1), 1 - 2 * (1 - LEVEL)
-    parts = {
-        name: close(
+    parts: dict[str, Part] = {
+        name: "holds"
+        if never_varies_beyond(*pair, contrast, margin)
+        else close(
             compare(*pair, contrast, wide, fewest),
             compare(*pair, contrast, narrow, fewest),
             contrast.equal,
@@ -557,6 +561,12 @@ def not_run(experiments: Mapping[str, str]) -> Finding:
         by_reason.setdefault(why, []).append(name)
     reasons = "; ".join(f"{', '.join(names)}: {why}" for why, names in by_reason.items())
     return Finding("not run", "–", f"Not run: {reasons}.", grade="not run")
+
+
+def not_judged(changes: Sequence[str]) -> Finding:
+    """Withhold the verdict where settings were changed, so that the runs are not the claim's."""
+    reason = f"Not judged: {listed(list(changes))} changed, with the paper's value in brackets."
+    return Finding("not run", "–", reason, grade="not run")
 
 
 def unfit(changes: Sequence[str]) -> Finding:

@@ -161,8 +161,6 @@ class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="F
     grid = {"alpha": (0.01, 10.0, "log"), "sigma2": (0.01, 1.0, "log")}
 
     _H: Array
-    _bits: float
-    _sent: Array
     _count: Ints  # v, how often each client took part, shape (n,)
 
     def prepare(self, setup: Setup) -> None:
@@ -170,7 +168,6 @@ class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="F
         counts = np.asarray(setup.label_counts, np.float64)
         share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
         self._H = graph_distances(similarities(share), self.epsilon, self.sigma2)
-        self._bits = 32.0 * counts.size
         self._count = np.zeros(len(counts), np.int64)
 
     def select(self, view: View, rng: Draws) -> Slots:
@@ -184,9 +181,4 @@ class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="F
 
     def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the participants."""
-        self._sent = np.full(view.runs, self._bits if view.round == 0 else 0.0)
         return normalised_importances(slots, view)
-
-    def exchange_bits(self) -> Array:
-        """Return the bits of the label counts, which all clients send before the first round."""
-        return self._sent

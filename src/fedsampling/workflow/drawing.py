@@ -3,7 +3,7 @@
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from fedsampling.experiments.resolving import load_kinds
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.curves import undrawn
+from fedsampling.report.drawing.style import without_printed
 from fedsampling.runs.finished import Finished
 from fedsampling.runs.places import run_stores
 from fedsampling.workflow import judging
@@ -146,7 +147,8 @@ def _render(
         return saving.save(drawn, spec, artefact, folder, used, project.facts, pdf)
 
     try:
-        return save(draw_function(spec, artefact)(used, spec))
+        with without_printed() if changed(used) else nullcontext():
+            return save(draw_function(spec, artefact)(used, spec))
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):
             raise

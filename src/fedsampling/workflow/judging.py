@@ -5,7 +5,7 @@ twins of the claim's experiments in their place, and its intervals allow for the
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import nan
@@ -97,6 +97,8 @@ def _judged(name: str, context: Context) -> Claim:
     evidence, seconds = RunEvidence(), nan
     if absent := [key for key in experiments if key not in context.loaded]:
         finding = verdicts.not_run({key: spec.left_out[key] for key in absent})
+    elif decisive := _decisive(changed({key: context.loaded[key] for key in experiments}), cases):
+        finding = verdicts.not_judged(decisive)
     else:
         used = {key: context.loaded[key].only(cases) for key in experiments}
         specs = {key: context.complete.experiments[key] for key in at_full_size}
@@ -152,6 +154,20 @@ def _judged(name: str, context: Context) -> Claim:
     if claim.kind != "empirical" or judged.answered:
         return judged
     return replace(judged, price=_price(spec, name, claim, finding, seconds))
+
+
+def _decisive(changes: Sequence[str], cases: Collection[str]) -> list[str]:
+    """Return the changed settings that a claim is not about: neither seeds nor additions.
+
+    `changes`: lines ``key value (paper's value)``. `cases`: of the claim; if empty, all.
+    """
+    return [
+        line
+        for line in changes
+        if not line.startswith(("seeds ", "title "))
+        and not (line.startswith(("samplers.", "cases.")) and line.endswith("(none)"))
+        and not (cases and line.startswith("cases.") and line.split(".")[1] not in cases)
+    ]
 
 
 def _price(spec: Paper, name: str, claim: ClaimSpec, finding: Finding, seconds: float) -> Price:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import fedsampling as fs
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
 from fedsampling.learning.training import costs
@@ -53,6 +54,40 @@ def test_bits_are_32_for_each_number_and_those_of_the_samplers_exchanges():
     result = costs.bits(scheme(), SLOTS, OMEGA, 10, 2)
     assert not result["norm_bits"].any()
     assert "exchange_bits" not in result
+
+
+def test_the_server_charges_label_counts_of_any_sampler_once():
+    """Twelve numbers before the first round, besides what the sampler's own protocol sends."""
+    own = scheme("label_counts", exchange_bits=lambda: np.array([3.0, 4.0]))
+    for sampler, sent in ((own, [3.0, 4.0]), (scheme("label_counts"), [0.0, 0.0])):
+        first = costs.bits(sampler, SLOTS, OMEGA, 10, 2, labels=12)["exchange_bits"]
+        later = costs.bits(sampler, SLOTS, OMEGA, 10, 2)["exchange_bits"]
+        assert (later.tolist(), (first - later).tolist()) == (sent, [384, 384])
+
+
+@pytest.mark.parametrize("needs", [frozenset({"label_counts"}), frozenset()])
+def test_a_users_sampler_pays_for_label_counts_as_fedgs_does(needs):
+    class ByLabel(fs.Sampler, name=f"by_label_{len(needs)}"):
+        """The first clients."""
+
+        m: int
+        unbiased = False
+
+        def select(self, view, rng):
+            return np.arange(self.m)
+
+    ByLabel.needs = needs
+    data = fs.federated(np.ones((20, 2)), np.arange(20) % 2, clients=np.arange(20) % 5)
+    work = {"model": "softmax", "steps": 1, "batch": 2, "step": 0.1, "rounds": 2}
+    charged = [
+        history[history["metric"] == "exchange_bits"][["at", "value"]].to_numpy().tolist()
+        for history in (
+            fs.train(data, by, **work) for by in (ByLabel(m=2), fs.scheme("fedgs", m=2))
+        )
+    ]
+    ByLabel.named = ""
+    assert charged[1] == [[1, 32.0 * 5 * 2], [2, 0]]
+    assert charged[0] == (charged[1] if needs else [])
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from fedsampling.base import memory
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.errors import InputError, naming
+from fedsampling.base.errors import CodeError, InputError, naming
 from fedsampling.base.lazy import pd, torch
 from fedsampling.base.records import Positive, Share, Strict, Variance, hashed_if_set
 from fedsampling.base.streams import stream
@@ -351,13 +351,14 @@ def pair_bytes(sampler: Scheme, n: int) -> float:
 
 
 def build_sampler(settings: Training, learner: "NetworkLearner", seeds: Sequence[int]) -> Scheme:
-    """Prepare the sampler of the settings."""
+    """Prepare the sampler of the settings, with the labels only if it declares to need them."""
+    needs = settings.sampler.needs
     setup = Setup(
         learner.n_samples,
         learner.p,
         len(seeds),
-        labels=learner.labels,
-        label_counts=learner.label_counts,
+        labels=learner.labels if "labels" in needs else None,
+        label_counts=learner.label_counts if "label_counts" in needs else None,
         dimension=learner.network.dimension,
         delays=None if learner.delays is None else learner.delays.mean,
         info=learner.data.info,
@@ -367,4 +368,11 @@ def build_sampler(settings: Training, learner: "NetworkLearner", seeds: Sequence
             f"sampler.name: {settings.sampler.named} needs the bias of the output layer, which "
             f"model {learner.network.name} does not have; use another model or sampler"
         )
-    return settings.sampler.prepared(setup)
+    try:
+        return settings.sampler.prepared(setup)
+    except CodeError as error:
+        if "NoneType" in str(error):
+            raise CodeError(
+                f"{error}; `needs` must list labels and label_counts to get them"
+            ) from error
+        raise

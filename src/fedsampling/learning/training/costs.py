@@ -48,13 +48,19 @@ FIRST_ROUND = frozenset({"heterogeneity", "gradients"})  # requested from all cl
 
 
 def bits(
-    sampler: Scheme, slots: Slots, omega: Array, dimension: int, runs: int
+    sampler: Scheme,
+    slots: Slots,
+    omega: Array,
+    dimension: int,
+    runs: int,
+    labels: int = 0,
 ) -> Mapping[str, Array]:
     """Count the bits that were sent.
 
-    Returns shape (runs,): ``model_bits``: 32 per parameter of each report; ``norm_bits``: 32 for
-    each client that sends its update's norm; ``exchange_bits`` of the sampler's own protocol, if it
-    has one; ``down_bits``: the model, to each client that trains.
+    `labels`: numbers of label counts that the clients send in this round, if the sampler needs
+    them. Returns shape (runs,): ``model_bits``: 32 per parameter of each report; ``norm_bits``: 32
+    for each client that sends its update's norm; ``exchange_bits`` of label counts and of the
+    sampler's own protocol, if it has one; ``down_bits``: the model, to each client that trains.
     """
     model = 32.0 * dimension
     reports = np.bincount(slots.run[omega != 0], minlength=runs)
@@ -64,7 +70,10 @@ def bits(
         "norm_bits": (32.0 * trained * ("update_norms" in sampler.needs)).astype(np.float64),
         "down_bits": model * count_distinct(slots.run, slots.client, runs),
     }
-    if (exchanged := sampler.exchange_bits()) is not None:
+    exchanged = sampler.exchange_bits()
+    if "label_counts" in sampler.needs:
+        exchanged = np.full(runs, 32.0 * labels) + (0.0 if exchanged is None else exchanged)
+    if exchanged is not None:
         counted["exchange_bits"] = exchanged
     return counted
 

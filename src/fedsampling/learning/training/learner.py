@@ -295,7 +295,7 @@ class NetworkLearner(Learner):
         runs, offered = len(rng.seeds), self.offered(rng.round)
         costs = {
             **participation(slots, omega, self.labels, runs),
-            **bits(sampler, slots, omega, self.network.size, runs),
+            **bits(sampler, slots, omega, self.network.size, runs, self._labels_sent(rng.round)),
             **self.training_costs,
         }
         if self.delays is not None:
@@ -318,6 +318,10 @@ class NetworkLearner(Learner):
                 "use another name"
             )
         return {**costs, **measured}
+
+    def _labels_sent(self, round: int) -> int:
+        """Return how many numbers of label counts all clients send in a round: in the first one."""
+        return 0 if round or self.label_counts is None else self.label_counts.size
 
     def _compare_with_full_update(self, rng: Draws) -> Mapping[str, Array]:
         """Compare the update of a round with Σ p_i U_i over all available clients.

@@ -10,6 +10,7 @@ from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from fedsampling.base.errors import InputError
@@ -25,7 +26,7 @@ from fedsampling.evidence.provenance import (
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Exhibit, displayed, markup
-from fedsampling.report.drawing.style import VERMILION
+from fedsampling.report.drawing.style import RANGE, VERMILION
 
 
 def save(
@@ -60,12 +61,13 @@ def save(
         html, tex = markup(displayed(table, artefact.formats), labels)
         write_text(folder / files["html"], html)
         write_text(folder / files["tex"], tex)
+    caption = artefact.caption or filled_caption(spec.caption, summaries, artefact.data)
     exhibit = Exhibit(
         paper=paper.key,
         artefact=name,
         kind=spec.kind,
         title=spec.title,
-        caption=artefact.caption or filled_caption(spec.caption, summaries, artefact.data),
+        caption=_naming_bands(caption, artefact.figure),
         alt=artefact.alt,
         notes=(*artefact.notes, *_at_paper_scale(summaries), *_changed_settings(summaries)),
         badges=tuple(labels),
@@ -89,6 +91,15 @@ def _at_paper_scale(summaries: Summaries) -> Iterator[str]:
 def _changed_settings(summaries: Summaries) -> Iterator[str]:
     if keys := changed(summaries):
         yield f"Changed settings, with the paper's value in brackets: {'; '.join(keys)}."
+
+
+def _naming_bands(caption: str, figure: Figure | None) -> str:
+    """Name the bands as the legend does if all are from the smallest to the largest seed."""
+    collections = [part for axes in figure.axes for part in axes.collections] if figure else []
+    bands = [band for band in collections if isinstance(band, PolyCollection)]
+    if bands and all(band.get_gid() == RANGE for band in bands):
+        return re.sub(r"95 % band(s?)", r"band\1 from the smallest to the largest seed", caption)
+    return caption
 
 
 def filled_caption(text: str, summaries: Summaries, data: pd.DataFrame) -> str:

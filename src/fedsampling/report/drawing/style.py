@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,10 +122,23 @@ def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 6) -> None
 
 
 LABEL = "paper (printed)"
+_shows_printed: ContextVar[bool] = ContextVar("shows_printed", default=True)
+
+
+@contextmanager
+def without_printed() -> Iterator[None]:
+    """Leave out the numbers that a paper prints, in figures of runs with other settings."""
+    token = _shows_printed.set(False)
+    try:
+        yield
+    finally:
+        _shows_printed.reset(token)
 
 
 def printed_level(axes: Axes, value: float, **looks: Any) -> None:
     """Draw a printed number as a horizontal line."""
+    if not _shows_printed.get():
+        return
     looks = {"color": BLACK, "linestyle": (0, (5, 2)), "linewidth": 1.1, "label": LABEL, **looks}
     axes.axhline(value, **looks)
 
@@ -133,5 +147,13 @@ def printed_point(
     axes: Axes, x: float, y: float, label: str = LABEL, colour: str = BLACK, marker: str = "D"
 ) -> None:
     """Draw a printed number as a hollow mark."""
+    if not _shows_printed.get():
+        return
     looks: dict[str, Any] = {"mfc": "white", "mec": colour, "mew": 1.6, "ms": 6.5, "zorder": 3}
     axes.plot(x, y, marker, color=colour, label=label, **looks)
+
+
+def printed_words(axes: Axes, x: float, y: float, text: str, **looks: Any) -> None:
+    """Write what a paper prints beside its mark."""
+    if _shows_printed.get():
+        axes.text(x, y, text, **looks)

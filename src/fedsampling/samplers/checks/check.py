@@ -175,7 +175,10 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
 
     def make(seeds: Ints) -> Scheme:
         """Prepare the sampler with only the information that `needs` names."""
-        withheld: dict[str, Any] = {"labels": None, "delays": None, "optimum": {}}
+        withheld: dict[str, Any] = {
+            "optimum": {},
+            **dict.fromkeys(("labels", "label_counts", "delays")),
+        }
         withheld = {name: value for name, value in withheld.items() if name not in scheme.needs}
         return scheme.prepared(replace(setup(population, seeds), **withheld))
 
