@@ -155,3 +155,33 @@ def test_the_profile_runs_an_experiment_on_the_scheduler(tmp_path, submitter):
     calls = [path.read_text() for path in folder.glob("call/*.call")]
     assert calls
     assert not any(path.read_text().strip() != "0" for path in folder.glob("call/*.code"))
+
+
+APPTAINER = """#!/bin/bash
+[ "$1" = --version ] && { echo apptainer version 1.3.0; exit; }
+echo "$*" >> %s/calls
+for command; do :; done
+for word; do [ "$word" = -c ] && exec bash -c "$command"; done
+"""
+
+
+@pytest.mark.long(minutes=2)
+def test_jobs_run_in_the_image_that_the_environment_names(tmp_path):
+    root = tmp_path / "project"
+    copy_project(root, "papers/fraboni2022general")
+    shutil.copy(ROOT / "config.yaml", root)
+    bins = tmp_path / "bin"
+    bins.mkdir()
+    (bins / "apptainer").write_text(APPTAINER % tmp_path)
+    (bins / "apptainer").chmod(0o755)
+    (tmp_path / "image.sif").touch()
+    path = f"{bins}{os.pathsep}{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"
+    project = Checkout(root, PATH=path, FEDSAMPLING_IMAGE=str(tmp_path / "image.sif"))
+    status, output = project.call(
+        *("snakemake", "--cores", "1", "--software-deployment-method", "apptainer"),
+        *("--config", "scale=quick", "data=embedded", "--", "fraboni2022general/weights"),
+    )
+    assert status == 0, output
+    calls = (tmp_path / "calls").read_text()
+    assert "image.sif" in calls
+    assert "fedsampling run" in calls
