@@ -168,7 +168,7 @@ def test_only_values_of_training_are_rounded():
 # Working folders, created from a checkout and from a wheel.
 
 
-TOP = sorted({name.partition("/")[0] for name in project_files()})
+TOP = sorted(project_files())
 MAKE = re.compile(r"(?:`|^    )make [a-z-]+", re.MULTILINE)  # a command of the repository
 
 

@@ -146,7 +146,6 @@ def create_working_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name in project_files():
             origin, target = project_folder() / name, folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
             if origin.is_dir():
                 shutil.copytree(origin, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
             else:
@@ -183,7 +182,9 @@ def project_files() -> list[str]:
     if folder.name == "project":  # an installed package
         return [path.name for path in folder.iterdir()]
     project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
-    return list(project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"])
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    _package, *folders = wheel["only-include"]
+    return [*folders, *wheel["force-include"]]
 
 
 def project_folder() -> Path:
