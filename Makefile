@@ -18,7 +18,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce smoke workflow test test-long test-python mutants test-adapters test-slurm test-slurm-quick check format schema docs lock chart-library axe clean
+.PHONY: help reproduce smoke workflow test test-long test-python mutants test-adapters test-slurm test-slurm-quick check format schema docs dist lock chart-library axe clean
 
 help: ## List the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
@@ -110,6 +110,10 @@ docs: $(VENV)-docs/ready ## Build the documentation in site/; broken links are e
 
 $(VENV)-docs/ready: envs/requirements-docs.txt
 	sh envs/create.sh $(VENV)-docs $<
+
+dist: $(READY) ## Build the wheel and the source archive in dist/
+	rm -rf dist
+	uv build --quiet --no-build-isolation --python $(BIN)/python
 
 lock: $(READY) ## Pin packages with hashes; UPGRADE=--upgrade selects the newest versions
 	sh envs/lock.sh $(BIN)/uv $(UPGRADE)

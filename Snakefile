@@ -6,6 +6,7 @@
 # The rules form three stages: runs, one drawing process per paper, and the report. Each rule calls
 # one `fedsampling` command. The plan lists the jobs, the digests decide which steps are out of date,
 # and `rule_resources` has the time, memory and GPU that each job requests from a cluster.
+import os
 from pathlib import Path
 
 from snakemake.cli import get_argument_parser
@@ -37,6 +38,12 @@ target_experiments = select_experiments(targets, config)
 project = open_project(config, workflow.config_settings)
 plan = project.plan
 rule_resources = RuleResources(plan.jobs, plan.batches, project.config.cluster, project.results)
+
+
+# Image of the jobs with --software-deployment-method apptainer (docs/cluster.md).
+if image := os.environ.get("FEDSAMPLING_IMAGE"):
+
+    container: image
 
 
 # A named run has its own results folder; all runs share the data.

@@ -3,6 +3,10 @@
 set -eu
 here=$(dirname "$0")
 python=$(sh "$here/python.sh")
+mkdir -p "$1" 2>/dev/null && [ -w "$1" ] || {
+    echo "make: $1: cannot be written; work in a copy of the repository" >&2
+    exit 1
+}
 version='import sys; print(sys.version_info[:2])'
 if [ -e "$1/bin/python" ] && [ "$("$1/bin/python" -c "$version")" = "$("$python" -c "$version")" ]; then
     clear=

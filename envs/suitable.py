@@ -20,6 +20,8 @@ def reason():
         return " without the global lock, for which few packages exist"
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         return " for Intel, for which PyTorch has no package; use a Python for Apple silicon"
+    if sys.platform == "darwin" and int(platform.mac_ver()[0].partition(".")[0]) < 14:
+        return " on macOS %s; PyTorch needs macOS 14" % platform.mac_ver()[0]
     if sys.platform == "linux" and platform.libc_ver()[0] != "glibc":
         return " without glibc (such as on Alpine), for which PyTorch has no package"
     try:

@@ -20,6 +20,10 @@ exec(open(sys.argv[0]).read())" "$@"
 INTEL_MAC = """
 sys.platform, platform.machine = 'darwin', lambda: 'x86_64'
 sysconfig.get_config_var = lambda name: None"""
+OLD_MAC = """
+sys.platform, platform.machine = 'darwin', lambda: 'arm64'
+platform.mac_ver = lambda: ('13.6', '', '')
+sysconfig.get_config_var = lambda name: None"""
 
 
 @pytest.fixture
@@ -86,6 +90,7 @@ def test_a_python_that_the_user_names_is_not_replaced(commands):
         ("sys.maxsize = 2**31 - 1", "not a 64-bit CPython"),
         ("sysconfig.get_config_var = lambda name: 1", "without the global lock"),
         (INTEL_MAC, "for Apple silicon"),
+        (OLD_MAC, "on macOS 13.6; PyTorch needs macOS 14"),
         ("sys.platform = 'linux'; platform.libc_ver = lambda: ('', '')", "without glibc"),
         ("sys.modules['ensurepip'] = None", "apt install python"),
     ],
@@ -113,6 +118,15 @@ def test_windows_without_wsl_is_one_line(commands):
     result = choose(commands)
     assert result.returncode
     assert "WSL2" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    command = ["sh", ROOT / "envs/create.sh", tmp_path / "file/.venv", "envs/requirements.lock"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode
+    assert result.stderr.endswith("cannot be written; work in a copy of the repository\n")
     assert result.stderr.count("\n") == 1
 
 

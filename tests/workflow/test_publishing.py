@@ -26,7 +26,7 @@ from fedsampling.runs.execute import execute
 from fedsampling.runs.places import CARDS, INDEX, published_runs
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.publishing import PROJECT, create_working_folder, publish_runs
+from fedsampling.workflow.publishing import create_working_folder, project_files, publish_runs
 
 SHIPPED = ROOT / "published_runs"
 RIZK = "rizk2022importance"
@@ -168,6 +168,7 @@ def test_only_values_of_training_are_rounded():
 # Working folders, created from a checkout and from a wheel.
 
 
+TOP = sorted(project_files())
 MAKE = re.compile(r"(?:`|^    )make [a-z-]+", re.MULTILINE)  # a command of the repository
 
 
@@ -177,7 +178,7 @@ def run(*command, folder, package):
 
 def test_a_new_folder_has_what_the_pipeline_needs(tmp_path):
     create_working_folder(tmp_path / "new")
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(PROJECT)
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == TOP
     with pytest.raises(InputError, match=f"^{tmp_path}: is not empty; name a new folder$"):
         create_working_folder(tmp_path)
     no_folder = r"cannot be written \(Not a directory\); name another folder$"
@@ -188,7 +189,7 @@ def test_a_new_folder_has_what_the_pipeline_needs(tmp_path):
 def test_the_wheel_contains_what_the_pipeline_needs(tmp_path):
     checkout = tmp_path / "checkout"
     checkout.mkdir()
-    for name in (*PROJECT, "src", "pyproject.toml", "setup.py"):
+    for name in (*TOP, "src", "pyproject.toml"):
         origin = ROOT / name
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         if origin.is_dir():

@@ -5,6 +5,7 @@ Also new working folders and new papers.
 
 import re
 import shutil
+import tomllib
 from collections.abc import Collection
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from fedsampling.experiments.papers import MAX_NAME, load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.execute import locate
-from fedsampling.runs.places import INDEX, PUBLISHED, index, published_runs, run_stores
+from fedsampling.runs.places import INDEX, PUBLISHED, published_runs, run_stores
 from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
 
@@ -127,11 +128,6 @@ def _table(jobs: list[Job], file: Path) -> "pd.DataFrame":
 BLOCK = re.compile(
     r"(?:^`(?P<file>[^`\n]+)`\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S
 )
-# Content of a new working folder; `setup.py` adds it to the wheel.
-PROJECT = (
-    "Snakefile", "config.yaml", "workflow", "profiles", "envs", "papers", "published_runs",
-    "CITATION.cff", "LICENSE", "NOTICE", "README.md", "docs",
-)  # fmt: skip
 LEFT_OUT = ("__pycache__", "docstrings.py", "hooks.py")  # the latter two build the site
 # Parts of pages that apply only to the repository, and commands that replace the Makefile's.
 REPOSITORY_ONLY = re.compile(r"<!-- repository -->\n.*?<!-- /repository -->\n\n?", re.DOTALL)
@@ -148,14 +144,12 @@ def create_working_folder(folder: Path) -> None:
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: is not empty; name a new folder")
         folder.mkdir(parents=True, exist_ok=True)
-        for name in PROJECT:
-            origin = project_folder() / name
+        for name in project_files():
+            origin, target = project_folder() / name, folder / name
             if origin.is_dir():
-                shutil.copytree(origin, folder / name, ignore=shutil.ignore_patterns(*LEFT_OUT))
+                shutil.copytree(origin, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
             else:
-                shutil.copy(origin, folder / name)
-        if not (folder / PUBLISHED / INDEX).is_file():
-            write_record(folder / PUBLISHED / INDEX, index(folder / PUBLISHED))
+                shutil.copy(origin, target)
         for page in (folder / "README.md", *(folder / "docs").glob("*.md")):
             text = REPOSITORY_ONLY.sub("", page.read_text(encoding="utf-8"))
             for command, replacement in WITHOUT_MAKE.items():
@@ -180,6 +174,17 @@ def create_paper(folder: Path, papers: Path) -> Path:
         if block["file"] and block["file"].startswith("papers/"):
             write_text(folder / Path(block["file"]).name, block["text"])
     return folder
+
+
+def project_files() -> list[str]:
+    """Return the files and folders of a working folder, which pyproject.toml adds to a wheel."""
+    folder = project_folder()
+    if folder.name == "project":  # an installed package
+        return [path.name for path in folder.iterdir()]
+    project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    _package, *folders = wheel["only-include"]
+    return [*folders, *wheel["force-include"]]
 
 
 def project_folder() -> Path:
