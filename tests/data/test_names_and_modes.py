@@ -153,7 +153,7 @@ def test_images_have_the_colours_that_they_show_and_one_mode(mode, other, as_cli
 @pytest.mark.parametrize("shape", [(6, 6), (36,), (6, 6, 3)], ids=["gray", "flat", "coloured"])
 def test_bytes_beside_bits_or_more_bits_are_refused(shape):
     byte = RNG.integers(0, 256, (8, *shape))
-    parts = {"bits": byte // 128, "deep": 257 * byte, "bytes": byte[::-1]}
+    parts = {"bits": byte // 128, "deep": 257 * byte, "bytes": byte[::-1], "centred": byte - 128}
     for name, part in parts.items():
         call = lambda: fs.from_clients([(byte, [0, 1] * 4), (part, [0, 1] * 4)])  # noqa: B023, E731
         if name == "bytes" or (name == "deep" and len(shape) == 1):
