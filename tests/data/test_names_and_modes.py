@@ -378,3 +378,23 @@ def test_a_label_that_a_split_leaves_to_the_tests_is_refused():
         "test_share: all samples of label 'c' became test samples; add samples of it, remove it, "
         "or use another seed"
     }
+
+
+class Transformed:
+    """A stand-in of ``datasets.Dataset`` with a transform."""
+
+    column_names = ("x", "y", "c")
+
+    def __init__(self, noise):
+        self.noise = noise
+
+    def __getitem__(self, name):
+        if name == "x":
+            return [row + self.noise * RNG.normal() for row in FRAME.to_numpy()]
+        return (LABELS if name == "y" else OWNERS).tolist()
+
+
+def test_a_table_with_a_random_transform_is_refused():
+    assert fs.from_huggingface(Transformed(0), target="y", client="c", features="x").n_clients == 4
+    line = line_of(lambda: fs.from_huggingface(Transformed(1), target="y", client="c"))
+    assert line == "frame: column 'x': sample 0 differs each time; remove random transforms"
