@@ -155,6 +155,10 @@ def test_compare_trains_each_sampler_on_the_same_seeds():
         (lambda: fs.compare({}), "samplers: empty; pass at least one"),
         (lambda: fs.compare(A), "samplers: is one history; pass several as a dict"),
         (lambda: fs.compare("md"), "samplers: 'md' is invalid; must be a list or a dict"),
+        (
+            lambda: fs.compare({"md", "uniform"}),
+            "samplers: a set has no order; pass a list or a di",
+        ),
         (lambda: fs.left_out({"a": 3}), "history 'a': must be a result of fedsampling.train"),
         (lambda: fs.compare({"a": A.astype({"value": str})}), "history 'a': must be a result of"),
         (lambda: fs.compare({"a": pd.concat([A, A])}), "history 'a': duplicate rows; pass one"),

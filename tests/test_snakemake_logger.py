@@ -49,12 +49,33 @@ def test_remaining_steps_are_expected_to_take_as_long_as_the_finished_ones(monke
         progress.finished(job)
     assert progress.sentence() == "2 of 4 steps in 14 s"
     assert progress.running() == "about 14 s left; Running 3"
+    now.at += 5
+    assert progress.running() == "about 9 s left; Running 3"
+    now.at += 50
+    assert progress.running() == "about 7 s left; Running 3"
+
+
+def test_one_step_of_many_gives_no_estimate():
+    progress = Progress()
+    progress.planned({"draw_a": 12, "total": 12})
+    for job in range(3):
+        progress.finished(job)
+    assert progress.running() == "time left unknown"
 
 
 def test_the_last_line_names_the_log(capsys, log):
     finished = [record(event=LogEvent.JOB_FINISHED, job_id=job) for job in (7, 0)]
     (line,) = printed_lines(capsys, STARTED, *finished, record("Nothing of note"))
     assert line == f"2 of 2 steps in 0 s. Log: {log}"
+
+
+def test_the_log_of_a_later_call_is_not_named(capsys, log):
+    handler = LogHandler(SimpleNamespace(), LogHandlerSettings())
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"draw_a": 2, "total": 2}))
+    (log.parent / "2026-01-03.snakemake.log").touch()
+    handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=7))
+    handler.close()
+    assert capsys.readouterr().err == f"1 of 2 steps in 0 s. Log: {log}\n"
 
 
 def test_after_an_interruption_the_last_line_says_how_to_resume(capsys, log):

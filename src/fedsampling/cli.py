@@ -86,7 +86,12 @@ def main() -> None:
 
 
 FOLDERS = [
-    click.Option(["--config"], type=PATH, default="config.yaml", help="Configuration file."),
+    click.Option(
+        ["--config", "--configfile"],
+        type=PATH,
+        default="config.yaml",
+        help="Configuration file; --configfile as in Snakemake.",
+    ),
     click.Option(["--results"], type=PATH, default="results", help="Folder for all results."),
     click.Option(["--papers"], type=PATH, default="papers", help="Folder with a folder per paper."),
 ]

@@ -1,7 +1,7 @@
 """The arguments of :mod:`fedsampling.library`, checked and converted to settings of experiments."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,6 +121,8 @@ def with_labels(samplers: Sequence[Choice]) -> dict[str, Any]:
     """Label samplers by name; add the settings where names are equal."""
     if isinstance(samplers, str) or not isinstance(samplers, Iterable):
         raise InputError(f"samplers: {described(samplers)} is invalid; must be a list or a dict")
+    if isinstance(samplers, Set):
+        raise InputError("samplers: a set has no order; pass a list or a dict")
     checked = [
         item if isinstance(item, Scheme) else check(Scheme, record_input(item, "scheme"), "scheme.")
         for item in samplers

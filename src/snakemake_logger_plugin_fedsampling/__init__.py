@@ -19,6 +19,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 MIN_SECONDS_BETWEEN_LINES = 60.0  # outside a terminal; grows with the time elapsed
+FEWEST_STEPS = 2  # finished, for an estimate of the time left
 INTERRUPTED = "on user request"  # part of Snakemake's message when it is interrupted
 LOGS = Path(".snakemake/log")  # Snakemake's logs, one file per call, named by date
 
@@ -39,6 +40,7 @@ class LogHandler(LogHandlerBase):
 
     def __post_init__(self) -> None:
         self.progress = Progress()
+        self.log: Path | None = None
         self.terminal = sys.stderr.isatty()
         self.stopped = False
         self.failed = 0
@@ -51,6 +53,7 @@ class LogHandler(LogHandlerBase):
         event, text = getattr(record, "event", None), str(record.msg)
         if event == LogEvent.RUN_INFO:
             self.progress.planned(vars(record)["stats"])
+            self.log = max(LOGS.glob("*.log"), default=None)  # before other calls write theirs
         elif event == LogEvent.JOB_INFO:
             fields = vars(record)
             self.progress.started(fields["jobid"], fields["rule_name"], fields["rule_msg"])
@@ -73,8 +76,7 @@ class LogHandler(LogHandlerBase):
                 done += f"; {self.failed} failed, and steps that depend on them did not run"
             if self.stopped:
                 done = f"Interrupted after {done}; run the same command to resume"
-            log = max(LOGS.glob("*.log"), default=None)
-            self._write(f"{done}. Log: {log}" if log else done)
+            self._write(f"{done}. Log: {self.log}" if self.log else done)
         self.ended.set()
         super().close()
 
@@ -99,10 +101,14 @@ class LogHandler(LogHandlerBase):
 
 
 class Progress:
-    """Steps done and the estimated time left: every step is expected to take the same time."""
+    """Steps done and the estimated time left: every step is expected to take the same time.
+
+    Some take much longer, so there is no estimate before a third of the steps, and the time that a
+    step has taken so far counts down, not up.
+    """
 
     def __init__(self) -> None:
-        self.begin = time.monotonic()
+        self.begin = self.last = time.monotonic()
         self.total = self.done = 0
         self.messages: dict[Any, str] = {}  # of the running jobs
 
@@ -117,6 +123,7 @@ class Progress:
     def finished(self, job: Any) -> None:
         """Record the success of a job."""
         self.done += 1
+        self.last = time.monotonic()
         self.messages.pop(job, None)
 
     def sentence(self) -> str:
@@ -126,9 +133,10 @@ class Progress:
     def running(self) -> str:
         """Describe the time left and the first running job."""
         left = "time left unknown"
-        if self.done:
-            elapsed = time.monotonic() - self.begin
-            left = f"about {_clock(elapsed * (self.total - self.done) / self.done)} left"
+        if self.done >= max(FEWEST_STEPS, self.total / 3):
+            step = (self.last - self.begin) / self.done
+            current = min(time.monotonic() - self.last, step)
+            left = f"about {_clock(step * (self.total - self.done) - current)} left"
         return "; ".join([left, *list(self.messages.values())[:1]])
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from fedsampling.data.federated import FederatedDataset, Samples, gather
+from fedsampling.data.federated import FederatedDataset
+from fedsampling.data.samples import Samples, gather
 
 
 def parts(**changed):

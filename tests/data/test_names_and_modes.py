@@ -153,7 +153,7 @@ def test_images_have_the_colours_that_they_show_and_one_mode(mode, other, as_cli
 @pytest.mark.parametrize("shape", [(6, 6), (36,), (6, 6, 3)], ids=["gray", "flat", "coloured"])
 def test_bytes_beside_bits_or_more_bits_are_refused(shape):
     byte = RNG.integers(0, 256, (8, *shape))
-    parts = {"bits": byte // 128, "deep": 257 * byte, "bytes": byte[::-1]}
+    parts = {"bits": byte // 128, "deep": 257 * byte, "bytes": byte[::-1], "centred": byte - 128}
     for name, part in parts.items():
         call = lambda: fs.from_clients([(byte, [0, 1] * 4), (part, [0, 1] * 4)])  # noqa: B023, E731
         if name == "bytes" or (name == "deep" and len(shape) == 1):
@@ -378,3 +378,23 @@ def test_a_label_that_a_split_leaves_to_the_tests_is_refused():
         "test_share: all samples of label 'c' became test samples; add samples of it, remove it, "
         "or use another seed"
     }
+
+
+class Transformed:
+    """A stand-in of ``datasets.Dataset`` with a transform."""
+
+    column_names = ("x", "y", "c")
+
+    def __init__(self, noise):
+        self.noise = noise
+
+    def __getitem__(self, name):
+        if name == "x":
+            return [row + self.noise * RNG.normal() for row in FRAME.to_numpy()]
+        return (LABELS if name == "y" else OWNERS).tolist()
+
+
+def test_a_table_with_a_random_transform_is_refused():
+    assert fs.from_huggingface(Transformed(0), target="y", client="c", features="x").n_clients == 4
+    line = line_of(lambda: fs.from_huggingface(Transformed(1), target="y", client="c"))
+    assert line == "frame: column 'x': sample 0 differs each time; remove random transforms"

@@ -33,7 +33,7 @@ from fedsampling.base.lazy import pd
 from fedsampling.base.records import Strict
 from fedsampling.base.streams import stream, uniforms
 from fedsampling.clients.delays import DelayModel, Delays, LogNormal
-from fedsampling.data.federated import check_contents
+from fedsampling.data.samples import check_contents
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
 

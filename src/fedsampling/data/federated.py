@@ -6,13 +6,14 @@ A loader reads or generates arrays, a partition assigns them to clients, and the
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from fedsampling.base.arrays import Array, Bools, Ints
+from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
+from fedsampling.data.shares import clients, random_ranks, starts
 
 
 class ClientInfo(dict[str, NDArray[Any]]):
@@ -231,147 +232,3 @@ def _fault(data: FederatedDataset) -> str:
 
 def _finite(values: NDArray[Any]) -> bool:
     return not np.issubdtype(values.dtype, np.inexact) or bool(np.isfinite(values).all())
-
-
-# The result of a partition: the rows of each client.
-#
-# Every partition returns :data:`Shares`, row numbers sorted by client with the start of each
-# client; loaders gather the rows once, at the end.
-
-
-Importance = Literal["equal", "samples"]  # p_k = 1/n, or in proportion to the training samples
-
-# (index, start): client k owns rows index[start[k]:start[k + 1]]; int64, shapes (total,), (n + 1,).
-Shares = tuple[Ints, Ints]
-
-
-def starts(sizes: ArrayLike) -> Ints:
-    """Return the start of each of n clients, and the total: int64, shape (n + 1,)."""
-    return np.concatenate([[0], np.cumsum(np.asarray(sizes, np.int64))])
-
-
-def clients(shares: Shares) -> Ints:
-    """Return the client of each entry of the index, shape (total,)."""
-    start = shares[1]
-    return np.repeat(np.arange(len(start) - 1), np.diff(start))
-
-
-def ranks(shares: Shares) -> Ints:
-    """Return each entry's position within its client, shape (total,)."""
-    index, start = shares
-    return np.arange(len(index)) - np.repeat(start[:-1], np.diff(start))
-
-
-def random_ranks(shares: Shares, rng: np.random.Generator) -> Ints:
-    """Return a random permutation of each client's :func:`ranks`, shape (total,)."""
-    rank = np.empty(len(shares[0]), np.int64)
-    rank[np.lexsort([rng.random(len(rank)), clients(shares)])] = ranks(shares)
-    return rank
-
-
-def select(shares: Shares, mask: Bools) -> Shares:
-    """Return the entries where `mask`, shape (total,), is true; drop clients without entries."""
-    index, start = shares
-    sizes = np.bincount(clients(shares)[mask], minlength=len(start) - 1)
-    return index[mask], starts(sizes[sizes > 0])
-
-
-def take(shares: Shares, order: Ints) -> Shares:
-    """Return the clients in `order`, with all their entries."""
-    index, start = shares
-    sizes = np.diff(start)[order]
-    begin = starts(sizes)
-    return index[np.repeat(start[order] - begin[:-1], sizes) + np.arange(begin[-1])], begin
-
-
-def importances(start: Ints, importance: Importance) -> Array:
-    """Return the importances p_k of the clients, shape (n,)."""
-    weight = np.diff(start) if importance == "samples" else np.ones(len(start) - 1)
-    p: Array = weight / weight.sum()
-    return p
-
-
-def rounded(exact: Array, total: ArrayLike) -> Ints:
-    """Round numbers, shape (..., C), to integers with the sum `total`, by largest remainders."""
-    counts = np.floor(exact).astype(np.int64)
-    missing = np.asarray(total) - counts.sum(-1)
-    order = np.argsort(counts - exact, axis=-1, kind="stable")
-    rank = np.argsort(order, axis=-1, kind="stable")
-    counts += rank < missing[..., None]
-    return counts
-
-
-# Samples as read from files, before a partition makes them a federated dataset.
-#
-# Steps: verified files -> a reader -> :class:`Samples` -> a partition's
-# :data:`Shares` (the rows of each client), or only its
-# :func:`first_clients` -> :func:`gather`.
-
-
-SMALLER = 10  # factor by which stand-ins are smaller; also divides fixed client sizes
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Samples in the order of their files."""
-
-    name: str  # for provenance, such as ``"mnist"``
-    # shape (N, ...): training samples as stored: bytes remain uint8, and the loader scales them
-    x: NDArray[Any]
-    y: NDArray[Any]  # shape (N,): labels in [0, classes)
-    x_test: NDArray[Any]  # shape (T, ...): of the type and sample shape of `x`; may have no rows
-    y_test: NDArray[Any]  # shape (T,)
-    classes: int | None  # number of labels; None if `y` has the targets of a regression, as float64
-    # shape (N,): owner of each training sample (writer, role, client of the publisher)
-    writer: Ints | None = None
-    writer_test: Ints | None = None  # shape (T,): same numbering as `writer`
-    # whether some file could not be compared with its publisher's checksum
-    unverified: bool = False
-    # the files read, by name, with the SHA-256 of their content; empty for generated data
-    inputs: Mapping[str, str] = field(default_factory=dict)
-
-
-def gather(
-    samples: Samples, train: Shares, test: Shares | None, importance: Importance
-) -> FederatedDataset:
-    """Collect each client's rows in a :class:`FederatedDataset`.
-
-    `train`: rows of ``samples.x``, at least one per client. `test`: rows of ``samples.x_test`` of
-    the same clients; None for one common test set.
-    """
-    index, start = train
-    rows = slice(None) if test is None else test[0]
-    return FederatedDataset(
-        name=samples.name,
-        x=samples.x[index],
-        y=samples.y[index],
-        start=start,
-        p=importances(start, importance),
-        x_test=samples.x_test[rows],
-        y_test=samples.y_test[rows],
-        unverified=samples.unverified,
-        inputs=samples.inputs,
-        start_test=None if test is None else test[1],
-        classes=samples.classes,
-    )
-
-
-def first_clients(shares: Shares, clients: int | None) -> Shares:
-    """Return the first clients, or all; a smaller number gives a prefix of a larger number's."""
-    n = len(shares[1]) - 1
-    if clients is None:
-        return shares
-    if not 1 <= clients <= n:
-        raise InputError(f"clients: only {n} have enough samples; must be 1 to {n}")
-    return take(shares, np.arange(clients))
-
-
-def check_contents(name: str, checks: Mapping[str, bool]) -> None:
-    """Raise an error with the phrases of the `checks` that are false."""
-    lines = [
-        f"{name}: the files do not have {phrase} as published; delete them and fetch them again"
-        for phrase, passed in checks.items()
-        if not passed
-    ]
-    if lines:
-        raise InputError(*lines)

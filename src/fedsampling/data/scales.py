@@ -15,7 +15,7 @@ from fedsampling.data.federated import FederatedDataset
 
 # Scales differ if whole numbers, some large, stand beside fractions, all small.
 MIN_LARGE, MAX_SMALL, MIN_WHOLE = 100.0, 10.0, 16  # the last: how many whole numbers prove it
-MAX_BYTE = 255
+MAX_BYTE, MAX_CENTRED = 255, 128  # of bytes from 0, and from −128
 MIN_PIXELS = 16  # features of a table that may be an image
 MIN_ONES = 0.1  # share of ones in images of bits; rare counts have fewer
 MIN_BRIGHT = 200.0  # largest value of almost every image of 8 bits
@@ -28,6 +28,7 @@ class Parts(NamedTuple):
 
     start: Ints  # shape (parts + 1,): first sample of each part
     size: Array  # largest absolute value
+    low: Array  # smallest value
     is_whole: Bools  # whether all numbers are whole
     ones: Array  # share of ones; 0 for parts that have other numbers than 0 and 1
 
@@ -37,7 +38,8 @@ def check_scales(data: FederatedDataset) -> None:
     if data.input_type == "tokens":
         return
     parts = _parts(data)
-    for first, second in (_beside_fractions(parts, data), _beside_bits(parts, data)):
+    for kinds in (_beside_fractions, _beside_bits, _beside_centred):
+        first, second = kinds(parts, data)
         if first.any() and second.any():
             raise InputError(_line(parts, first, second, data))
 
@@ -67,21 +69,32 @@ def _beside_bits(parts: Parts, data: FederatedDataset) -> tuple[Bools, Bools]:
     return byte, bits
 
 
+def _beside_centred(parts: Parts, data: FederatedDataset) -> tuple[Bools, Bools]:
+    """Return which parts are bytes, and which bytes from −128 to 127."""
+    may_be_images = data.x.ndim > 2 or data.x[0].size >= MIN_PIXELS
+    is_whole = parts.is_whole & may_be_images
+    byte = is_whole & (parts.low >= 0) & (parts.size > MAX_CENTRED) & (parts.size <= MAX_BYTE)
+    centred = is_whole & (parts.low < -MIN_LARGE) & (parts.size <= MAX_CENTRED)
+    return byte, centred
+
+
 def _parts(data: FederatedDataset) -> Parts:
     tests = [len(data.x) + len(data.x_test)] if len(data.x_test) else []
     start = np.append(data.start, tests).astype(np.int64)
     measured = np.concatenate([_scales(data.x), _scales(data.x_test)], axis=1)
     size, fractions = np.maximum.reduceat(measured[:2], start[:-1], axis=1)
     ones = np.add.reduceat(measured[2], start[:-1]) / (np.diff(start) * data.x[0].size)
-    return Parts(start, size, fractions == 0, np.where((fractions == 0) & (size == 1), ones, 0.0))
+    low = np.minimum.reduceat(measured[3], start[:-1])
+    is_bits = (fractions == 0) & (low == 0) & (size == 1)
+    return Parts(start, size, low, fractions == 0, np.where(is_bits, ones, 0.0))
 
 
 def _scales(x: NDArray[Any]) -> Array:
-    """Return each sample's largest absolute value, whether it has fractions, and its ones if bits.
+    """Return each sample's largest size, whether it has fractions, its ones if bits, its minimum.
 
-    Shape (3, samples).
+    Shape (4, samples).
     """
-    scales = np.zeros((3, len(x)))
+    scales = np.zeros((4, len(x)))
     rows = max(1, BLOCK_NUMBERS // max(1, x[:1].size))
     for first in range(0, len(x), rows):
         block = x[first : first + rows].reshape(len(x[first : first + rows]), -1)
@@ -90,6 +103,7 @@ def _scales(x: NDArray[Any]) -> Array:
         part[1] = 0.0 if x.dtype == np.uint8 else (block != np.floor(block)).any(1)
         bits = part[0] == 1
         part[2, bits] = (block[bits] == 1).sum(1)
+        part[3] = block.min(1)
     return scales
 
 

@@ -19,16 +19,11 @@ from fedsampling.base.errors import InputError, check_known, naming
 from fedsampling.base.lazy import pd
 from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import (
-    FederatedDataset,
-    Importance,
-    Samples,
-    gather,
-    hold_out,
-    starts,
-)
+from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.data.partitions.partition import Partition, by_owner
+from fedsampling.data.samples import Samples, gather
 from fedsampling.data.scales import check_scales
+from fedsampling.data.shares import Importance, starts
 from fedsampling.data.user_arrays import (
     MAX_LISTED_LABELS,
     Labelled,

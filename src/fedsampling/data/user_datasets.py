@@ -53,6 +53,15 @@ def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
     return x, y
 
 
+def check_same(values: Any, again: Any, argument: str) -> None:
+    """Refuse a column of arrays or images that differs when it is read again."""
+    if isinstance(values, list) and values and (is_image(values[0]) or np.ndim(values[0])):
+        for row, (first, second) in enumerate(zip(values, again, strict=True)):
+            if not _is_same(first, second):
+                line = f"sample {row} differs each time; remove random transforms"
+                raise InputError(f"{argument}: {line}")
+
+
 def _rows(dataset: Any, argument: str) -> list[int]:
     """Return the numbers of the samples, which for a loader are those of its sampler, sorted."""
     is_loader = hasattr(dataset, "collate_fn")

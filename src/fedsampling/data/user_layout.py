@@ -124,8 +124,12 @@ def _mode_of(images: Any, argument: str) -> str | None:
 
 def check_rows(rows: Sequence[Any], argument: str) -> None:
     """Refuse samples in a list whose named values have other names, or another order."""
-    names = [tuple(row.index) for row in rows if hasattr(row, "iloc") and hasattr(row, "index")]
-    names += [row for row in map(_columns_of, rows) if row is not None]
+    columns = [_columns_of(row) for row in rows]
+    names = [
+        tuple(row.index) if names is None and hasattr(row, "iloc") else names
+        for row, names in zip(rows, columns, strict=True)
+        if hasattr(row, "iloc") or names is not None
+    ]
     if any(name != names[0] for name in names):
         raise InputError(f"{argument}: samples with other names, or in another order; pass a table")
 

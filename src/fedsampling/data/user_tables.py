@@ -15,6 +15,7 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.data.federated import ClientInfo
 from fedsampling.data.nearly_numbers import check_texts
 from fedsampling.data.user_arrays import as_array, copied, numbers, one_type, places, refuse_missing
+from fedsampling.data.user_datasets import check_same
 from fedsampling.data.user_encoding import Encoding, check_no_dates, encoding_of
 from fedsampling.data.user_layout import aligned, aligned_rows, is_image, warn_of
 
@@ -113,6 +114,8 @@ def columns_of(table: Any) -> Columns:
     else:
         names = table.column_names if hasattr(table, "column_names") else table.columns
         columns = {name: table[name] for name in names}
+        for name in names:
+            check_same(_values(columns[name]), _values(table[name]), f"frame: column {name!r}")
     for name, values in columns.items():
         if not isinstance(values, Iterable):
             kind = type(values).__name__

@@ -42,7 +42,10 @@ REFERENCE = "md"  # sampler that sets the targets and has speed-up 1
 FULL = "full"  # full participation: the upper limit in rounds, selects no clients
 MEASURES = ("rounds", "bits", "seconds")
 MAX_NAME = 100  # bytes; file systems allow 255, and results add to a name
-NO_PAPERS = "{}: contains no papers; set their folder with --papers"
+NO_PAPERS = (
+    "{}: contains no papers; go to the folder that has them (snakemake --directory FOLDER), or set "
+    "it with --papers of fedsampling"
+)
 ClaimKind = Literal["empirical", "text against tables", "code check"]
 
 

@@ -127,13 +127,18 @@ def is_outdated(paper: str, project: Project) -> bool:
 
 
 def render(paper: str, artefact: str, project: Project) -> Path:
-    """Draw an artefact into ``artefacts/<paper>/<artefact>/``, figures also as PDF."""
+    """Draw an artefact; return the path of a figure's PDF or of a table's LaTeX.
+
+    All files are in ``artefacts/<paper>/<artefact>/``.
+    """
     # All summaries of a paper that is not configured must exist.
     configured = paper in project.plan.papers
     spec = project.plan.paper(paper) if configured else load_paper(paper, project.papers)
     check_known([artefact], spec.artefacts, "artefact: '{}' is unknown")
     loaded = load_summaries(paper, spec.artefacts[artefact].experiments, project.folder)
-    return _render(project, spec, artefact, loaded, pdf=True)[-1]
+    *_, record = _render(project, spec, artefact, loaded, pdf=True)
+    pdf = record.with_name(f"{artefact}.pdf")
+    return pdf if pdf.is_file() else record.with_name(f"{artefact}.tex")
 
 
 def _render(

@@ -12,6 +12,7 @@ from fedsampling.base.files import write_text
 from fedsampling.evidence import provenance
 from fedsampling.evidence.summaries import load_summaries
 from fedsampling.evidence.verdicts import Claim
+from fedsampling.experiments import config as configuration
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import without
 from fedsampling.report import content, findings
@@ -110,9 +111,10 @@ def print_verdicts(project: Project) -> None:
     for key, paper in project.plan.papers.items():
         path = results / "claims" / f"{key}.json"
         if not path.is_file():
-            raise InputError(f"{path}: no verdicts yet; run 'snakemake --cores all {key}' first")
+            call = snakemake_command(project, key)
+            raise InputError(f"{path}: no verdicts yet; run '{call}' first")
         if is_outdated(key, project):
-            fix = f"call snakemake again with --forcerun draw_{key}"
+            fix = f"run '{snakemake_command(project, key)} --forcerun draw_{key}'"
             print(f"{WARNING}{key}: drawn from other runs or settings; {fix}", file=sys.stderr)
         claims = content.claims(path)
         print(f"{key}: {_tally(claims) or f'{len(paper.artefacts)} artefacts, no claims'}")
@@ -122,9 +124,27 @@ def print_verdicts(project: Project) -> None:
         print(provenance.recheck_sentence(_recomputed(project)))
     print(f"Report: {results / 'report' / 'index.html'}")
     recheck = "fedsampling recheck --share 0.05    # compares more, with the official data"
-    finished = f"{content.FROM_PUBLISHED_RUNS}    # shows the results of finished runs"
+    finished = f"{snakemake_command(project, scale='best')}    # shows the results of finished runs"
     print(f"Next: {finished if computes else recheck}")
-    print("      snakemake --cores all --config scale=paper    # computes missing runs")
+    print(f"      {snakemake_command(project, scale='paper')}    # computes missing runs")
+
+
+def snakemake_command(project: Project, target: str = "", **settings: str) -> str:
+    """Return a call of Snakemake with the project's configuration file and run."""
+    file = "" if _is_usual(project) else f"--configfile {project.file}"
+    run = {"run": project.config.run} if project.config.run else {}
+    words = " ".join(f"{key}={value}" for key, value in {**run, **settings}.items())
+    config = f"--config {words}" if words else ""
+    return " ".join(filter(None, ["snakemake --cores all", target, file, config]))
+
+
+def _is_usual(project: Project) -> bool:
+    """Whether Snakemake reads this configuration without ``--configfile``, apart from the run."""
+    try:
+        usual = configuration.load(Path("config.yaml"))
+    except (InputError, OSError):
+        return False
+    return usual.model_copy(update={"run": project.config.run}) == project.config
 
 
 def _tally(claims: Sequence[Claim]) -> str:

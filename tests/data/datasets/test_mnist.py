@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedsampling.data.datasets import mnist
-from fedsampling.data.federated import Samples
+from fedsampling.data.samples import Samples
 
 
 def test_bytes_written_by_hand_are_read_as_written(tmp_path):

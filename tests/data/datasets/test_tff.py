@@ -14,7 +14,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import dataset, tff
 from fedsampling.data.datasets.shakespeare import VOCABULARIES, encode
 from fedsampling.data.datasets.tff import sequences
-from fedsampling.data.federated import Samples, share_of_largest
+from fedsampling.data.federated import share_of_largest
+from fedsampling.data.samples import Samples
 
 
 def digit(shade, label):

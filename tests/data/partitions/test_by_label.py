@@ -8,8 +8,8 @@ from scipy import stats
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import starts
 from fedsampling.data.partitions.by_label import by_digit, label_skew, sizes
+from fedsampling.data.shares import starts
 
 # Of every digit as many samples as MNIST has.
 STOCK = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]

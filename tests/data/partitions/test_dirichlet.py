@@ -6,13 +6,13 @@ from scipy import stats
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import rounded
 from fedsampling.data.partitions.by_label import (
     Dirichlet,
     all_by_dirichlet,
     dirichlet,
     grouped_sizes,
 )
+from fedsampling.data.shares import rounded
 
 LABELS, LABELS_TEST = np.arange(50_000) % 10, np.arange(10_000) % 10  # CIFAR-10's counts
 SIZES = grouped_sizes(Dirichlet(alpha=1.0).groups)

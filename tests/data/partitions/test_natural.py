@@ -10,7 +10,7 @@ from scipy import stats
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import share_of_largest, starts
+from fedsampling.data.federated import share_of_largest
 from fedsampling.data.partitions.partition import (
     SETS,
     at_least,
@@ -19,6 +19,7 @@ from fedsampling.data.partitions.partition import (
     split,
     unbalance,
 )
+from fedsampling.data.shares import starts
 
 owners = st.lists(st.integers(0, 9), min_size=1, max_size=80)
 

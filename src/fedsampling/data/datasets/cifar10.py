@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import COLOURED, Images, balanced, images
-from fedsampling.data.federated import SMALLER, Samples
+from fedsampling.data.datasets.dataset import Images
 from fedsampling.data.partitions.partition import LabelPartition
+from fedsampling.data.samples import SMALLER, Samples
 from fedsampling.data.sources.local_files import unpack
+from fedsampling.data.stand_ins import COLOURED, balanced, images
 
 
 class Cifar10(Images, name="cifar10", title="CIFAR-10"):

@@ -27,24 +27,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, sha256_by_name
 from fedsampling.base.records import Part, Positive, Share
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import (
-    GRAY,
-    Images,
-    PooledData,
-    chosen_rows,
-    digits_like,
-    images,
-    unequal,
-    with_tests,
-)
-from fedsampling.data.federated import (
-    SMALLER,
-    FederatedDataset,
-    Samples,
-    first_clients,
-    gather,
-    starts,
-)
+from fedsampling.data.datasets.dataset import Images, PooledData, chosen_rows, with_tests
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import (
     Partition,
     at_least,
@@ -52,7 +36,10 @@ from fedsampling.data.partitions.partition import (
     sample_clients,
     split,
 )
+from fedsampling.data.samples import SMALLER, Samples, first_clients, gather
+from fedsampling.data.shares import starts
 from fedsampling.data.sources.local_files import converted
+from fedsampling.data.stand_ins import GRAY, digits_like, images, unequal
 
 WRITERS, IMAGES = 100, 20_000  # of the stand-in; NIST has 3,597 and 814,255
 

@@ -16,11 +16,14 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.base.records import Part, Positive, Variance, hashed_if_set
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import ConvexData, vectors
-from fedsampling.data.federated import FederatedDataset, Samples, gather, starts
+from fedsampling.data.datasets.dataset import ConvexData
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.by_label import label_skew, sizes
+from fedsampling.data.samples import Samples, gather
+from fedsampling.data.shares import starts
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
+from fedsampling.data.stand_ins import vectors
 
 # LIBSVM's sparse text format.
 

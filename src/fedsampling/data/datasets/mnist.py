@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import GRAY, Images, balanced, digits_like, images
-from fedsampling.data.federated import SMALLER, Samples
+from fedsampling.data.datasets.dataset import Images
 from fedsampling.data.partitions.partition import LabelPartition, Partition
+from fedsampling.data.samples import SMALLER, Samples
 from fedsampling.data.sources.fetch import fetch_dataset
+from fedsampling.data.stand_ins import GRAY, balanced, digits_like, images
 
 # MNIST and FashionMNIST from the publishers' IDX files, and the writers of MNIST.
 #

@@ -26,19 +26,14 @@ from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256
 from fedsampling.base.records import Part, Positive, Share, hashed_if_set
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import PublishedData, play_like
-from fedsampling.data.federated import (
-    FederatedDataset,
-    Shares,
-    first_clients,
-    importances,
-    ranks,
-    select,
-    starts,
-)
+from fedsampling.data.datasets.dataset import PublishedData
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import at_least, sample_clients, split
+from fedsampling.data.samples import first_clients
+from fedsampling.data.shares import Shares, importances, ranks, select, starts
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.sources import SOURCES
+from fedsampling.data.stand_ins import play_like
 
 # The text of each role, from Gutenberg's complete works of Shakespeare.
 #

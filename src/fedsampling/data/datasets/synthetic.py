@@ -24,8 +24,10 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import NotNegative, Positive, Range, Strict, Variance
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData, NetworkData, PublishedData
-from fedsampling.data.federated import FederatedDataset, Samples, gather, starts
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Variant, split
+from fedsampling.data.samples import Samples, gather
+from fedsampling.data.shares import starts
 
 DIMENSION, CLASSES = 60, 10
 SMALLEST = 50  # samples of a client

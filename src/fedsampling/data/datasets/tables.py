@@ -34,13 +34,15 @@ from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import Images, PooledData, blobs, with_tests
-from fedsampling.data.federated import SMALLER, FederatedDataset, Samples, check_contents
+from fedsampling.data.datasets.dataset import Images, PooledData, with_tests
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.by_label import ByDigit
 from fedsampling.data.partitions.partition import LabelPartition, Partition
+from fedsampling.data.samples import SMALLER, Samples, check_contents
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.local_files import unpack
 from fedsampling.data.sources.sources import SOURCES
+from fedsampling.data.stand_ins import blobs
 
 FILES = "r_packages"  # in sources.yaml
 TESTS = 0.2  # share of each label's samples

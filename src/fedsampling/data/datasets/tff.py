@@ -29,28 +29,15 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, sha256_by_name
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import (
-    COLOURED,
-    PooledData,
-    PublishedData,
-    balanced,
-    digits_like,
-    images,
-    play_like,
-    tastes,
-)
+from fedsampling.data.datasets.dataset import PooledData, PublishedData
 from fedsampling.data.datasets.shakespeare import SIZES, encode
-from fedsampling.data.federated import (
-    FederatedDataset,
-    Samples,
-    check_contents,
-    gather,
-    share_of_largest,
-)
+from fedsampling.data.federated import FederatedDataset, share_of_largest
 from fedsampling.data.partitions.partition import SETS, ByWriter, Number, at_least, by_owner
+from fedsampling.data.samples import Samples, check_contents, gather
 from fedsampling.data.sources.fetch import fetch_dataset
 from fedsampling.data.sources.local_files import converted, unpack
 from fedsampling.data.sources.sources import SOURCES, editions
+from fedsampling.data.stand_ins import COLOURED, balanced, digits_like, images, play_like, tastes
 
 Snippets = dict[str, tuple[bytes, ...]]
 

@@ -1,7 +1,7 @@
 """Partitions: the assignment of samples to clients.
 
 Each module has a record of settings, a :class:`partition.Partition`, and pure functions of labels,
-owners and numbers that return :data:`~fedsampling.data.federated.Shares`: row numbers sorted by
+owners and numbers that return :data:`~fedsampling.data.shares.Shares`: row numbers sorted by
 client, and the start of each client.
 
 Partitions are available by class name: ``partitions.ByWriter(clients=100)``.

@@ -28,18 +28,10 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive, Variance, hashed_if_set
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import (
-    SMALLER,
-    FederatedDataset,
-    Importance,
-    Samples,
-    Shares,
-    gather,
-    rounded,
-    starts,
-    take,
-)
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import LabelPartition, Variant
+from fedsampling.data.samples import SMALLER, Samples, gather
+from fedsampling.data.shares import Importance, Shares, rounded, starts, take
 
 TRAIN = 500
 TEST = {"text": 100, "code": 80}

@@ -21,14 +21,12 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import Positive, hashed_if_set
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import (
-    FederatedDataset,
+from fedsampling.data.federated import FederatedDataset
+from fedsampling.data.samples import Samples, first_clients, gather
+from fedsampling.data.shares import (
     Importance,
-    Samples,
     Shares,
     clients,
-    first_clients,
-    gather,
     random_ranks,
     ranks,
     select,

@@ -16,8 +16,10 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
-from fedsampling.data.federated import FederatedDataset, Importance, Samples, Shares, gather, starts
+from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import LabelPartition
+from fedsampling.data.samples import Samples, gather
+from fedsampling.data.shares import Importance, Shares, starts
 
 Interpolation = Literal["bilinear", "nearest"]
 
