@@ -92,9 +92,8 @@ def mean(values: ArrayLike, level: float = LEVEL) -> Estimate:
 def half_width(deviation: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Array:
     """Half the width of Student's t-interval of a mean over `n` seeds; of several means at once."""
     counts = np.asarray(n)
-    distinct, places = np.unique(
-        counts, return_inverse=True
-    )  # quantiles are slow, and mostly equal
+    # Quantiles are slow, and most counts are equal.
+    distinct, places = np.unique(counts, return_inverse=True)
     quantile = stdtrit(distinct - 1, (1 + level) / 2)[places].reshape(counts.shape)
     half: Array = quantile * np.asarray(deviation) / np.sqrt(counts)
     return half

@@ -144,8 +144,8 @@ def finished_runs(stores: Collection[Path]) -> set[str]:
 
 
 def files_by_run(store: Path) -> dict[str, list[Path]]:
-    """List the files of all runs in a store, by hash, those of a run as `paths_of_versions`."""
-    hashes = {name.partition(".")[0].partition("-")[0] for name in file_names(store)}
+    """Return the files of all runs in a store by hash, each as :func:`paths_of_versions`."""
+    hashes = {*map(run_of_name, file_names(store))}
     return {run_hash: paths_of_versions(store, run_hash) for run_hash in hashes}
 
 
