@@ -67,10 +67,13 @@ class ActiveFL(
 
     m: Positive
     least: float = Field(
-        0.75, ge=0, lt=1, description="α1: fraction of clients left out, those of lowest value"
+        default=0.75,
+        ge=0,
+        lt=1,
+        description="α1: fraction of clients left out, those of lowest value",
     )
-    temperature: NotNegative = Field(0.01, description="α2: exponent of the valuation")
-    uniform: float = Field(0.1, ge=0, le=1, description="α3: fraction of m drawn uniformly")
+    temperature: NotNegative = Field(default=0.01, description="α2: exponent of the valuation")
+    uniform: float = Field(default=0.1, ge=0, le=1, description="α3: fraction of m drawn uniformly")
 
     needs = frozenset({"work_losses"})
     unbiased = False

@@ -288,9 +288,12 @@ class ClusteredSimilarity(
 
     m: Positive
     duplicates: Duplicates = "independently"
-    measure: Literal["arccos", "l2", "l1"] = Field("arccos", description="dissimilarity ρ_ij")
+    measure: Literal["arccos", "l2", "l1"] = Field(
+        default="arccos", description="dissimilarity ρ_ij"
+    )
     ward: Literal["paper", "code"] = Field(
-        "paper", description="Ward's method on the dissimilarities, or on rows of their matrix"
+        default="paper",
+        description="Ward's method on the dissimilarities, or on rows of their matrix",
     )
 
     needs = frozenset({"updates"})

@@ -36,7 +36,7 @@ class Cyclic(Scheme, name="cyclic", title="Cyclic client participation", short="
     """
 
     m: Positive
-    groups: Positive = Field(5, description="K̄")
+    groups: Positive = Field(default=5, description="K̄")
     by: Literal["random", "label"] = "random"
 
     unbiased = False

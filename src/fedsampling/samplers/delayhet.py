@@ -104,7 +104,9 @@ class DelayHetSubmodular(
     Harshvardhan et al. 2025, Algorithm 2; the weights are Definition 1's.
     """
 
-    solver: Literal["exact", "minnorm"] = Field("minnorm", description="scan, or the paper's")
+    solver: Literal["exact", "minnorm"] = Field(
+        default="minnorm", description="scan, or the paper's"
+    )
 
     grid = {"share": (0.5, 0.99, "linear")}
 
@@ -145,15 +147,17 @@ class DelayHetSampling(
 
     m: Positive = Field(description="K: number of draws")
     solver: Literal["trust-constr", "analytic", "vertex"] = "trust-constr"
-    k: Positive = Field(1, description="draws in the objective; the paper uses 1 for any m")
-    iterations: Annotated[int, Field(ge=0)] = Field(1000, description="maximum for the solver")
-    start: Literal["uniform", "fast"] = Field("uniform", description="equal, or as 1/τ_i")
+    k: Positive = Field(default=1, description="draws in the objective; the paper uses 1 for any m")
+    iterations: Annotated[int, Field(ge=0)] = Field(
+        default=1000, description="maximum for the solver"
+    )
+    start: Literal["uniform", "fast"] = Field(default="uniform", description="equal, or as 1/τ_i")
     bound: Literal["everywhere", "start"] = hashed_if_set(
         "everywhere",
         description="where B_p < 1 is enforced in addition to Assumption 3: for every "
         "distribution, which also bounds the entries of B, or where the solver starts",
     )
-    jacobian: Literal["2-point", "exact"] = Field("2-point", description="for trust-constr")
+    jacobian: Literal["2-point", "exact"] = Field(default="2-point", description="for trust-constr")
     duplicates: Duplicates = "independently"
 
     grid = {"share": (0.5, 0.99, "linear")}

@@ -61,7 +61,8 @@ class Delta(Tracked, name="delta", title="Diverse client sampling (DELTA)", shor
     """
 
     beta: Annotated[float, Field(ge=0, le=1)] = Field(
-        1.0, description="β: weight of the diversity in the score; the norm has weight 1 − β"
+        default=1.0,
+        description="β: weight of the diversity in the score; the norm has weight 1 − β",
     )
 
     needs = frozenset({"updates"})

@@ -86,9 +86,12 @@ class DivFL(Scheme, name="divfl", title="Diverse client selection (DivFL)", shor
     """
 
     m: Positive
-    greedy: Literal["lazy"] = Field("lazy", description="the only choice; part of all runs' hashes")
+    greedy: Literal["lazy"] = Field(
+        default="lazy", description="the only choice; part of all runs' hashes"
+    )
     weights: Literal["equal", "samples", "covered"] = Field(
-        "equal", description="1/m, by importance, or by importance of the represented clients"
+        default="equal",
+        description="1/m, by importance, or by importance of the represented clients",
     )
 
     needs = frozenset({"gradients"})

@@ -61,7 +61,7 @@ class F3AST(Scheme, name="f3ast", title="Sampling by participation rates (F3AST)
     """
 
     m: Positive
-    beta: Part = Field(0.001, description="β: weight of the current round in the rates")
+    beta: Part = Field(default=0.001, description="β: weight of the current round in the rates")
 
     unbiased = False
     intermittent = True

@@ -120,16 +120,29 @@ class FedCor(
 
     m: Positive
     warm_up: Positive = Field(
-        25, description="last round, counted from 0, in which all clients report their losses"
+        default=25,
+        description="last round, counted from 0, in which all clients report their losses",
     )
-    interval: Positive = Field(5, description="Δt: rounds between later updates of the covariance")
-    history: Positive = Field(10, description="M: age in rounds of the oldest observed change")
-    forget: Part = Field(0.8, description="γ: factor on the weight of a round for each later one")
-    discount: Part = Field(0.9, description="β: factor on a client's gain for each selection")
-    dimension: Positive = Field(15, description="of the clients' positions")
-    noise: float = Field(0.01, gt=0, description="σ: standard deviation of the observations")
-    first_steps: Positive = Field(150, description="steps of Adam in each round of the warm-up")
-    later_steps: Positive = Field(100, description="steps of Adam at later updates")
+    interval: Positive = Field(
+        default=5, description="Δt: rounds between later updates of the covariance"
+    )
+    history: Positive = Field(
+        default=10, description="M: age in rounds of the oldest observed change"
+    )
+    forget: Part = Field(
+        default=0.8, description="γ: factor on the weight of a round for each later one"
+    )
+    discount: Part = Field(
+        default=0.9, description="β: factor on a client's gain for each selection"
+    )
+    dimension: Positive = Field(default=15, description="of the clients' positions")
+    noise: float = Field(
+        default=0.01, gt=0, description="σ: standard deviation of the observations"
+    )
+    first_steps: Positive = Field(
+        default=150, description="steps of Adam in each round of the warm-up"
+    )
+    later_steps: Positive = Field(default=100, description="steps of Adam at later updates")
 
     needs = frozenset({"losses"})
     pair_matrices = 4

@@ -75,10 +75,11 @@ class FedCS(Scheme, name="fedcs", title="Client selection by deadline (FedCS)", 
 
     d: Positive = Field(description="number of random clients whose resources are requested")
     deadline: Variance | None = Field(
-        None, description="T_round in seconds; null: the median client's seconds"
+        default=None, description="T_round in seconds; null: the median client's seconds"
     )
     upload: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.0, description="fraction of a client's seconds during which no other client can upload"
+        default=0.0,
+        description="fraction of a client's seconds during which no other client can upload",
     )
 
     needs = frozenset({"delays"})

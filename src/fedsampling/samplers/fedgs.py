@@ -149,9 +149,11 @@ class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="F
     """
 
     m: Positive = Field(description="M: clients of a round")
-    alpha: NotNegative = Field(0.1, description="α: weight of the distances")
-    epsilon: Part = Field(0.01, description="ε: minimum similarity of neighbours in the graph")
-    sigma2: float = Field(0.1, gt=0, description="σ² of the length of an edge")
+    alpha: NotNegative = Field(default=0.1, description="α: weight of the distances")
+    epsilon: Part = Field(
+        default=0.01, description="ε: minimum similarity of neighbours in the graph"
+    )
+    sigma2: float = Field(default=0.1, gt=0, description="σ² of the length of an edge")
 
     needs = frozenset({"label_counts"})
     pair_matrices = 20

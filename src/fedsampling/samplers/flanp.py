@@ -86,17 +86,18 @@ class Flanp(Scheme, name="flanp", title="Fastest clients first (FLANP)", short="
 
     first: Positive = Field(description="n_0: number of clients in the first stage")
     stop: Literal["gradient", "statistical", "rounds"] = Field(
-        "gradient",
+        default="gradient",
         description="rule that ends a stage: relative norm, the paper's 2 μ V_ns, or its length",
     )
     accuracy: Variance = Field(
-        0.1, description="squared gradient norm that ends the first stage, relative to the start"
+        default=0.1,
+        description="squared gradient norm that ends the first stage, relative to the start",
     )
     constant: Variance | None = hashed_if_set(
         None,
         description="2 μ c in the rule 2 μ V_ns = 2 μ c/(n s)",
     )
-    rounds: Positive = Field(20, description="length of a stage if ``stop`` is rounds")
+    rounds: Positive = Field(default=20, description="length of a stage if ``stop`` is rounds")
 
     unbiased = False
     counts = ("first",)

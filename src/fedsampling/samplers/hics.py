@@ -113,12 +113,14 @@ class HiCS(Scheme, name="hics", title="Hierarchical clustered sampling (HiCS-FL)
     """
 
     m: Positive = Field(description="K: clients of a round")
-    clusters: Positive | None = Field(None, description="M: number of clusters; null: m")
-    temperature: float = Field(0.001, gt=0, description="T in equation (7)")
-    balance: NotNegative = Field(10.0, description="λ: weight of the entropies in the distance")
-    gamma: NotNegative = Field(4.0, description="γ0: preference for balanced clusters")
+    clusters: Positive | None = Field(default=None, description="M: number of clusters; null: m")
+    temperature: float = Field(default=0.001, gt=0, description="T in equation (7)")
+    balance: NotNegative = Field(
+        default=10.0, description="λ: weight of the entropies in the distance"
+    )
+    gamma: NotNegative = Field(default=4.0, description="γ0: preference for balanced clusters")
     horizon: Positive = Field(
-        100, description="rounds until the preference has fallen to zero, linearly"
+        default=100, description="rounds until the preference has fallen to zero, linearly"
     )
 
     needs = frozenset({"bias_updates"})

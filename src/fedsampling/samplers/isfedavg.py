@@ -65,7 +65,7 @@ class ISFedAvg(
     m: Positive = Field(description="L")
     probabilities: Literal["optimal", "approximate", "tracked"]
     variability: Literal["optimum", "estimated"] = Field(
-        "optimum", description="σ²_s,k in equations (50), (52): at w^o, or estimated"
+        default="optimum", description="σ²_s,k in equations (50), (52): at w^o, or estimated"
     )
 
     memory = ("p_agents", "p_data")  # if tracked, they depend on all rounds so far

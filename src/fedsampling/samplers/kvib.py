@@ -66,8 +66,12 @@ class KVib(Scheme, name="kvib", title="Online variance reduction (K-Vib)", short
     """
 
     m: Positive = Field(description="K: expected number of clients")
-    horizon: Positive = Field(500, description="T in rounds; sets the fraction of uniform sampling")
-    gamma: Variance = Field(1.0, description="G², in units of the first round's mean feedback²")
+    horizon: Positive = Field(
+        default=500, description="T in rounds; sets the fraction of uniform sampling"
+    )
+    gamma: Variance = Field(
+        default=1.0, description="G², in units of the first round's mean feedback²"
+    )
 
     needs = frozenset({"update_norms"})
     intermittent = True

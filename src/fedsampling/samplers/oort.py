@@ -114,15 +114,25 @@ class Oort(Scheme, name="oort", title="Oort: guided participant selection", shor
     """
 
     m: Positive
-    explore: Part = Field(0.9, description="ε in the first round: fraction of unexplored clients")
-    decay: Part = Field(0.98, description="factor on ε in each round")
-    explore_least: NotNegative = Field(0.2, description="smallest value of ε")
-    cutoff: Part = Field(0.95, description="c: fraction of the k-th utility that admits a client")
-    penalty: NotNegative = Field(2.0, description="α: penalty exponent of clients slower than T")
-    window: Positive = Field(20, description="W: rounds between actions of the pacer")
-    pace: Share = Field(0.3, description="initial T, as a quantile of the clients' seconds")
-    relax: NotNegative = Field(0.05, description="Δ: increase of that quantile by the pacer")
-    clip: Part = Field(0.95, description="quantile at which statistical utilities are clipped")
+    explore: Part = Field(
+        default=0.9, description="ε in the first round: fraction of unexplored clients"
+    )
+    decay: Part = Field(default=0.98, description="factor on ε in each round")
+    explore_least: NotNegative = Field(default=0.2, description="smallest value of ε")
+    cutoff: Part = Field(
+        default=0.95, description="c: fraction of the k-th utility that admits a client"
+    )
+    penalty: NotNegative = Field(
+        default=2.0, description="α: penalty exponent of clients slower than T"
+    )
+    window: Positive = Field(default=20, description="W: rounds between actions of the pacer")
+    pace: Share = Field(default=0.3, description="initial T, as a quantile of the clients' seconds")
+    relax: NotNegative = Field(
+        default=0.05, description="Δ: increase of that quantile by the pacer"
+    )
+    clip: Part = Field(
+        default=0.95, description="quantile at which statistical utilities are clipped"
+    )
 
     needs = frozenset({"delays", "work_losses"})
     unbiased = False

@@ -100,17 +100,27 @@ class OortFedScale(
     """
 
     m: Positive
-    explore: Part = Field(0.9, description="exploration_factor: fraction of unexplored clients")
-    decay: Part = Field(0.98, description="exploration_decay: factor on it in each round")
-    explore_least: NotNegative = Field(0.3, description="exploration_min")
-    cutoff: Part = Field(0.05, description="cut_off_util: fraction of the cut-off utility")
-    penalty: NotNegative = Field(2.0, description="round_penalty: exponent for slow clients")
-    window: Positive = Field(20, description="pacer_step: rounds between actions of the pacer")
-    pace: float = Field(30.0, gt=0, le=100, description="round_threshold: percentile that T is at")
-    relax: NotNegative = Field(5.0, description="pacer_delta: percentiles that T moves by")
-    clip: Part = Field(0.9, description="clip_bound: quantile at which utilities are clipped")
+    explore: Part = Field(
+        default=0.9, description="exploration_factor: fraction of unexplored clients"
+    )
+    decay: Part = Field(default=0.98, description="exploration_decay: factor on it in each round")
+    explore_least: NotNegative = Field(default=0.3, description="exploration_min")
+    cutoff: Part = Field(default=0.05, description="cut_off_util: fraction of the cut-off utility")
+    penalty: NotNegative = Field(
+        default=2.0, description="round_penalty: exponent for slow clients"
+    )
+    window: Positive = Field(
+        default=20, description="pacer_step: rounds between actions of the pacer"
+    )
+    pace: float = Field(
+        default=30.0, gt=0, le=100, description="round_threshold: percentile that T is at"
+    )
+    relax: NotNegative = Field(default=5.0, description="pacer_delta: percentiles that T moves by")
+    clip: Part = Field(
+        default=0.9, description="clip_bound: quantile at which utilities are clipped"
+    )
     sample_window: float = Field(
-        5.0, ge=1, description="unexplored clients considered, for each one that is drawn"
+        default=5.0, ge=1, description="unexplored clients considered, for each one that is drawn"
     )
 
     needs = frozenset({"delays", "work_losses"})

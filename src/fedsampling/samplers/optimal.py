@@ -162,10 +162,14 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
     report: Literal["full", "uniform", "optimal", "approximate"] = Field(
         description="all; each with probability m/n; OCS, equation (6); AOCS, Algorithm 2"
     )
-    j_max: Annotated[int, Field(ge=0)] = Field(4, description="maximum number of AOCS exchanges")
-    scale: Variance = Field(1.0, description="factor on the local step size η_l of this sampler")
+    j_max: Annotated[int, Field(ge=0)] = Field(
+        default=4, description="maximum number of AOCS exchanges"
+    )
+    scale: Variance = Field(
+        default=1.0, description="factor on the local step size η_l of this sampler"
+    )
     beside: Annotated[int, Field(ge=0, le=32)] | None = Field(
-        None,
+        default=None,
         description="also record the statistics that OCS, and AOCS with up to this number of "
         "exchanges, would have for the observed norms; null: nothing",
     )

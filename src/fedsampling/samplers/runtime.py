@@ -219,7 +219,9 @@ class ApproxOpt(
     of a client's probability of being in the set, so that they stay unbiased.
     """
 
-    c: NotNegative = Field(1.0, description="constant of the runtime, in units of (Σ p_i G_i)²")
+    c: NotNegative = Field(
+        default=1.0, description="constant of the runtime, in units of (Σ p_i G_i)²"
+    )
     solver: Literal["slsqp", "trust-constr"] = hashed_if_set(
         "slsqp",
         description="from two starts, or from the uniform one as in harshvardhan2025latency",

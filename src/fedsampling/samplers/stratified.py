@@ -81,7 +81,9 @@ class Stratified(Uniform, name="stratified", title="Stratified sampling", short=
 
     m: Positive
     by: Literal["size", "label"] = "size"
-    strata: Positive = Field(4, description="number of strata by size; by label, one per label")
+    strata: Positive = Field(
+        default=4, description="number of strata by size; by label, one per label"
+    )
 
     grid = {"strata": (2, 5, "integer")}
 

@@ -92,9 +92,10 @@ class TiFL(Scheme, name="tifl", title="Tier-based selection (TiFL)", short="TiFL
     """
 
     m: Positive
-    tiers: Positive = Field(5, description="number of groups of clients by speed")
+    tiers: Positive = Field(default=5, description="number of groups of clients by speed")
     odds: tuple[NotNegative, ...] | None = Field(
-        None, description="relative probability of each tier, the fastest first; null: equal"
+        default=None,
+        description="relative probability of each tier, the fastest first; null: equal",
     )
 
     needs = frozenset({"delays"})
@@ -174,9 +175,12 @@ class AdaptiveTiFL(
     tier ⌈rounds/n⌉ credits, and evaluate accuracies every I rounds.
     """
 
-    interval: Positive = Field(20, description="I: rounds between updates of the probabilities")
+    interval: Positive = Field(
+        default=20, description="I: rounds between updates of the probabilities"
+    )
     credits: tuple[Positive, ...] | None = Field(
-        None, description="credits: rounds that each tier may be used, fastest first; null: all"
+        default=None,
+        description="credits: rounds that each tier may be used, fastest first; null: all",
     )
 
     needs = frozenset({"delays", "losses"})

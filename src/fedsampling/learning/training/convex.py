@@ -11,7 +11,7 @@ Slots with fewer epochs leave the stack when they are finished; smaller batches 
 weight zero.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,7 +182,7 @@ class ConvexLearner(Learner):
         return np.zeros((len(seeds), self.data.x.shape[1]))
 
     def observe(
-        self, needs: frozenset[str], theta: Array, offered: Ints | None = None
+        self, needs: Set[str], theta: Array, offered: Ints | None = None
     ) -> Mapping[str, Any]:
         """Compute the observations that a sampler needs before it selects."""
         views = {

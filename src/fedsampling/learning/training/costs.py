@@ -1,6 +1,6 @@
 """The bits and seconds that a round costs, and what a sampler's information costs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,7 +79,7 @@ def bits(
 
 
 def request_shares(
-    needs: frozenset[str], n_samples: Ints, trained: Ints, batch: int, mini_batch: int = 1
+    needs: Set[str], n_samples: Ints, trained: Ints, batch: int, mini_batch: int = 1
 ) -> Array:
     """Compute the cost of a request for each client, relative to its local training, shape (n,).
 

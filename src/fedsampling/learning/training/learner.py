@@ -6,7 +6,7 @@ the end of the stack and no masks are needed.  CPU and GPU run the same code.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -114,7 +114,7 @@ class NetworkLearner(Learner):
         return super().offered(round) if self.trace is None else np.flatnonzero(self.trace[round])
 
     def observe(
-        self, needs: frozenset[str], theta: Tensor, offered: Ints | None = None
+        self, needs: Set[str], theta: Tensor, offered: Ints | None = None
     ) -> Mapping[str, Any]:
         """Compute the observations that a sampler needs before it selects."""
         observed = {
@@ -221,7 +221,7 @@ class NetworkLearner(Learner):
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(values).to(self.device, torch.float32)
 
-    def report(self, needs: frozenset[str], updates: Tensor) -> Mapping[str, Any]:
+    def report(self, needs: Set[str], updates: Tensor) -> Mapping[str, Any]:
         """Compute the observations of the updates that a sampler needs before it weighs."""
         report: dict[str, Array] = {}
         updates = self._parameters(updates)

@@ -8,7 +8,7 @@
 :class:`fedsampling.learning.training.learner.NetworkLearner`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -153,14 +153,14 @@ class Learner(Protocol):
         return np.arange(len(self.p))
 
     def observe(
-        self, needs: frozenset[str], theta: Any, offered: Ints | None = None
+        self, needs: Set[str], theta: Any, offered: Ints | None = None
     ) -> Mapping[str, Any]:
         """Compute the observations that a sampler needs before it selects."""
 
     def work(self, theta: Any, slots: Slots, sampler: Scheme, rng: Draws) -> Any:
         """Run the local training of a round; return the updates, one row per slot."""
 
-    def report(self, needs: frozenset[str], updates: Any) -> Mapping[str, Any]:
+    def report(self, needs: Set[str], updates: Any) -> Mapping[str, Any]:
         """Compute the observations of the updates that a sampler needs before it weighs."""
         return {}
 

@@ -1,6 +1,6 @@
 """Rounds without training, in which :mod:`fedsampling.samplers.checks.check` tests a sampler."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -83,7 +83,7 @@ def setup(population: Population, seeds: Ints) -> Setup:
     )
 
 
-def observations(needs: frozenset[str], seeds: Ints, t: int, n: int) -> dict[str, Any]:
+def observations(needs: Set[str], seeds: Ints, t: int, n: int) -> dict[str, Any]:
     """Draw the observations that `needs` names, before a round's selection."""
     observed: dict[str, Any] = {}
     for name in needs & _OBSERVATIONS.keys():

@@ -20,7 +20,7 @@ needs from this module.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from inspect import get_annotations
 from types import FunctionType
 from typing import Any, ClassVar, Self, TypeVar
@@ -103,7 +103,7 @@ class Scheme(Named, package="fedsampling.samplers"):
         of choices.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[Set[str]] = frozenset()
     unbiased: ClassVar[bool] = True
     intermittent: ClassVar[bool] = False
     counts: ClassVar[tuple[str, ...]] = ("m",)
