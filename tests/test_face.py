@@ -111,7 +111,7 @@ def test_errors_in_a_users_sampler_get_one_line(data):
     class Wrong(fs.Scheme, name="wrong"):
         """Selects a list, which is no Slots."""
 
-        def select(self, view, rng):
+        def select(self, state, view, rng):
             return [1, 2]
 
     try:

@@ -10,6 +10,7 @@ from torch import nn
 
 import fedsampling as fs
 from fedsampling.base.records import Positive
+from fedsampling.samplers.oort import Oort
 
 x, y = np.zeros((40, 3)), np.zeros(40, np.int64)
 frame = pd.DataFrame({"site": ["a", "b"], "height": [1.0, 2.0], "ill": [0, 1]})
@@ -46,6 +47,7 @@ fs.datasets(3)  # wrong
 
 # Samplers.
 md = fs.scheme("md", m=4)
+Oort(m=3, window=5)
 fs.scheme(4)  # wrong
 fs.check_sampler("md")  # wrong
 ByLoss(m="many")  # wrong

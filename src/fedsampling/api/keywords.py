@@ -109,3 +109,6 @@ class DatasetSettings(TypedDict, total=False):
     encode: Literal["pooled", "by_client"] | None
     client_info: str | None
     info_content: str
+    separator: Literal[",", ";", "\t", "|"] | None
+    decimal: Literal[".", ","]
+    missing: str | tuple[str, ...]

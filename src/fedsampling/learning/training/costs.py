@@ -8,7 +8,7 @@ import numpy as np
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
-from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Slots
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ FIRST_ROUND = frozenset({"heterogeneity", "gradients"})  # requested from all cl
 
 
 def bits(
-    sampler: Scheme,
+    sampler: Prepared,
     slots: Slots,
     omega: Array,
     dimension: int,
@@ -105,7 +105,7 @@ def request_shares(
 
 
 def seconds(
-    sampler: Scheme,
+    sampler: Prepared,
     slots: Slots,
     delays: Delays,
     offered: Ints,
