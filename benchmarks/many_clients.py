@@ -37,6 +37,7 @@ from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.observing import observations_for
 from fedsampling.samplers.checks.validation import Checked
 from fedsampling.samplers.protocol.base import scheme
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
 
 M, SAMPLES, FEATURES, CLASSES, ROUNDS, LIMIT_S = 100, 4, 8, 2, 9, 300
@@ -91,7 +92,7 @@ def one(name: str, clients: int) -> None:
             dimension=network.dimension,
             delays=learner.delays and learner.delays.mean,
         )
-        sampler = sampler.prepared(setup)
+        sampler = prepared(sampler, setup)
         theta = learner.start(np.array([0]))
         started = process_time() - begin
         checked, before, spent = Checked(sampler, 1), peak(), {"sampler": 0.0}

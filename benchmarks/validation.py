@@ -23,7 +23,7 @@ from fedsampling.learning.training.convex import ConvexWork
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
 from fedsampling.samplers.checks.validation import Checked
-from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import View
 
 ROUNDS = 20
@@ -34,7 +34,7 @@ class Game:
     """A learner and its sampler, both initialised."""
 
     learner: Any
-    sampler: Scheme
+    sampler: Prepared
     seeds: Any
 
     def rounds(self) -> Callable[[], object]:

@@ -16,7 +16,12 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)")
 REFERENCE = {
     "base_classes": (
         "Base classes of samplers",
-        ["samplers.users.one_run", "samplers.protocol.base", "samplers.protocol.slots"],
+        [
+            "samplers.users.one_run",
+            "samplers.protocol.base",
+            "samplers.protocol.slots",
+            "samplers.protocol.draws",
+        ],
     ),
     "checks": ("Checks of samplers", ["samplers.checks.check"]),
     "partitions": ("Partitions", ["data.partitions", "data.federated"]),

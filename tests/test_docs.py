@@ -12,8 +12,9 @@ from tests.processes import run_as_if_alone, run_python
 from fedsampling.base.errors import InputError
 from fedsampling.cli import main
 from fedsampling.experiments.papers import load_paper
-from fedsampling.samplers.protocol.base import CONVEX_NEEDS, HOOKS, NETWORK_NEEDS
+from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS
 from fedsampling.samplers.protocol.slots import Setup
+from fedsampling.samplers.users.one_run import Sampler
 from fedsampling.workflow.publishing import BLOCK, create_paper
 
 ROOT = Path(__file__).parents[1]
@@ -181,7 +182,7 @@ def script(page, folder):
 
 def test_the_page_lists_all_names_that_a_sampler_cannot_use():
     page = (DOCS / "your-sampler.md").read_text(encoding="utf-8")
-    reserved = {name for name in HOOKS if not name.startswith(("model_", "parse_"))}
+    reserved = {name for name in dir(Sampler) if not name.startswith(("_", "model_", "parse_"))}
     assert {name for name in reserved if f"`{name}`" not in page} == set()
     fields = {field.name for field in dataclasses.fields(Setup)}
     assert {name for name in fields if f"`{name}" not in page} == set()

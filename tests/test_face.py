@@ -14,9 +14,9 @@ from tests.processes import run_as_if_alone, run_python
 from tests.shared import ROOT, line_of, lines_of
 
 import fedsampling as fs
+from fedsampling.api.arguments import OTHER_KEYWORDS
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.learning.training.history import METRICS
-from fedsampling.library_arguments import OTHER_KEYWORDS
 
 WORK = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 4}
 PARTITION = {"name": "all_by_dirichlet", "alpha": 0.5, "clients": 20}
@@ -111,7 +111,7 @@ def test_errors_in_a_users_sampler_get_one_line(data):
     class Wrong(fs.Scheme, name="wrong"):
         """Selects a list, which is no Slots."""
 
-        def select(self, view, rng):
+        def select(self, state, view, rng):
             return [1, 2]
 
     try:

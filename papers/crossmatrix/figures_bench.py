@@ -4,6 +4,7 @@
 :mod:`fedsampling.report.which_sampler.advice` aggregates them over families and gives advice.
 """
 
+from collections.abc import Set
 from functools import partial
 from itertools import product
 from typing import Any
@@ -262,7 +263,7 @@ def _advice_row(advice: Advice, situation: Situation) -> dict[str, object]:
     }
 
 
-def information_needs(summaries: Summaries) -> dict[str, frozenset[str]]:
+def information_needs(summaries: Summaries) -> dict[str, Set[str]]:
     """Return the information that each sampler needs, with the settings it was run with."""
     records = {
         str(name): record

@@ -44,6 +44,7 @@ from fedsampling.samplers.clustered import (
 )
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.in_settings import one_of
+from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.similarity import from_pairs, ward_groups
 from fedsampling.theory.weights import check_population
 
@@ -87,17 +88,18 @@ class Allocation(Simulation, name="allocation"):
         learner = build_learner(network, problem, data, where)
         sampler = build_sampler(network, learner, seeds)
         labels = problem.label_counts().argmax(1)
+        learns = isinstance(self.sampler, ClusteredSimilarity)
 
-        def measure(theta: object, sampler: Scheme) -> Mapping[str, Array]:
+        def measure(theta: object, sampler: Prepared) -> Mapping[str, Array]:
             rows = []
             for run, seed in enumerate(seeds):
                 units, group = allocate(problem.n_samples, sampler, run, seed)
-                seen = sampler.state()["G"][run].any(1).sum() if sampler.memory else 0
+                seen = sampler.state.G[run].any(1).sum() if learns else 0
                 measured = summary(units, problem.n_samples, labels)
                 rows.append(measured | {"groups": group.max() + 1.0, "seen": float(seen)})
             return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
-        rounds = self.rounds if sampler.memory else 0
+        rounds = self.rounds if learns else 0
         callbacks = [measuring(self.every, measure), lambda moment: progress(moment.round)]
         tables = train(learner, sampler, seeds, rounds, callbacks, where.checkpoint).tables()
         finished = [
@@ -109,22 +111,23 @@ class Allocation(Simulation, name="allocation"):
         )
 
 
-def allocate(n_samples: Ints, sampler: Scheme, run: int, seed: int) -> tuple[Ints, Ints]:
+def allocate(n_samples: Ints, sampler: Prepared, run: int, seed: int) -> tuple[Ints, Ints]:
     """Return a run's r'_ki = M r_ki, shape (m, n), and the rank of each client's group, or −1.
 
     The order of clients in remaining groups is drawn from a separate stream, so that computing the
     distributions does not change the training.
     """
     none = np.full(len(n_samples), -1)
-    if isinstance(sampler, MD):
-        return np.tile(n_samples, (sampler.m, 1)), none
-    if isinstance(sampler, ClusteredSize):
-        return units_by_size(n_samples, sampler.m), none
-    assert isinstance(sampler, ClusteredSimilarity)
-    rho = from_pairs(sampler.state()["pairs"][run], sampler.measure, sampler.ward)
+    scheme = sampler.scheme
+    if isinstance(scheme, MD):
+        return np.tile(n_samples, (scheme.m, 1)), none
+    if isinstance(scheme, ClusteredSize):
+        return units_by_size(n_samples, scheme.m), none
+    assert isinstance(scheme, ClusteredSimilarity)
+    rho = from_pairs(sampler.state.pairs[run], scheme.measure, scheme.ward)
     rng = stream(seed, "allocation")
-    units = units_by_similarity(n_samples, rho, sampler.m, rng, sampler.ward)
-    return units, _groups(n_samples, rho, sampler.m, sampler.ward)
+    units = units_by_similarity(n_samples, rho, scheme.m, rng, scheme.ward)
+    return units, _groups(n_samples, rho, scheme.m, scheme.ward)
 
 
 def summary(units: Ints, n_samples: Ints, labels: Ints) -> dict[str, float]:

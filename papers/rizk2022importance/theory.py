@@ -104,21 +104,21 @@ def recursion(run: Federated) -> Recursion:
     if not learner.model.quadratic:
         raise InputError("model.name: the recursion needs an affine gradient; use linear")
     optimum = at_optimum(learner.model, problem)
-    sampler = build_sampler(run.sampler, learner, 1, optimum)
     K = problem.n_clients
     pairs: list[Array]  # E[ω_n ω_m] of the samples of each agent
-    if type(sampler) is Uniform:  # its subclasses have other weights
-        L = sampler.m
+    scheme = run.sampler
+    if type(scheme) is Uniform:  # its subclasses have other weights
+        L = scheme.m
         agents, step = without_replacement(K, L), np.full(K, run.work.step)
         pairs = [
             with_replacement(int(n), int(B)) / B**2
             for n, B in zip(problem.n_samples, learner.B, strict=True)
         ]
-    elif isinstance(sampler, ISFedAvg) and sampler.probabilities == "optimal":
-        L, held = sampler.m, sampler.state()
-        pi = capped(held["p_agents"][0], L)
+    elif isinstance(scheme, ISFedAvg) and scheme.probabilities == "optimal":
+        L, state = scheme.m, build_sampler(scheme, learner, 1, optimum).state
+        pi = capped(state.p_agents[0], L)
         agents, step = systematic(pi), run.work.step * L / (K * pi)
-        of_data = capped(held["p_data"], learner.B)
+        of_data = capped(state.p_data, learner.B)
         pairs = [
             systematic(pi_k[:n]) / np.multiply.outer(n * pi_k[:n], n * pi_k[:n])
             for pi_k, n in zip(of_data, problem.n_samples, strict=True)

@@ -42,7 +42,7 @@ on first use.
 
 import os
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # With this mode, the order of summation in a product does not depend on memory alignment.  MKL,
 # which PyTorch uses, reads it at its first product; a mode set by the user is kept.
@@ -50,6 +50,7 @@ os.environ.setdefault("MKL_CBWR", "AUTO")
 
 __version__ = "0.1.0"
 
+# The public names, by module; a test compares them with those that type checkers see.
 _PUBLIC = {
     "InputError": "base.errors",
     "Sampler": "samplers.users.one_run",
@@ -57,34 +58,63 @@ _PUBLIC = {
     "Slots": "samplers.protocol.slots",
     "by_client": "evidence.histories",
     "check_sampler": "samplers.checks.check",
-    "compare": "library_comparing",
-    "datasets": "library",
+    "compare": "api.compare",
+    "datasets": "api.load",
     "federated": "data.user_data",
     "from_clients": "data.user_data",
     "from_frame": "data.user_data",
     "from_huggingface": "data.user_data",
     "left_out": "evidence.histories",
-    "load": "library",
+    "load": "api.load",
     "partitions": "",  # a module
     "plot": "report.drawing.histories",
     "samplers": "",  # a module, which lists its members when it is called
     "scheme": "samplers.protocol.base",
-    "summary": "workflow.publishing",
+    "summary": "api.summary",
     "to_latex": "report.drawing.histories",
-    "train": "library",
-    "tune": "library_comparing",
+    "train": "api.train",
+    "tune": "api.tune",
 }
 __all__ = [*_PUBLIC]
 
+if TYPE_CHECKING:  # for completion in editors, and for type checkers
+    import pandas as pd
 
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "partitions":
-        return import_module(f"{__name__}.data.partitions")
-    if name == "samplers":
-        return import_module(f"{__name__}.samplers")
-    return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+    from fedsampling.api.compare import compare as compare
+    from fedsampling.api.load import datasets as datasets
+    from fedsampling.api.load import load as load
+    from fedsampling.api.summary import summary as summary
+    from fedsampling.api.train import train as train
+    from fedsampling.api.tune import tune as tune
+    from fedsampling.base.errors import InputError as InputError
+    from fedsampling.data import partitions as partitions
+    from fedsampling.data.user_data import federated as federated
+    from fedsampling.data.user_data import from_clients as from_clients
+    from fedsampling.data.user_data import from_frame as from_frame
+    from fedsampling.data.user_data import from_huggingface as from_huggingface
+    from fedsampling.evidence.histories import by_client as by_client
+    from fedsampling.evidence.histories import left_out as left_out
+    from fedsampling.report.drawing.histories import plot as plot
+    from fedsampling.report.drawing.histories import to_latex as to_latex
+    from fedsampling.samplers.checks.check import check_sampler as check_sampler
+    from fedsampling.samplers.protocol.base import Scheme as Scheme
+    from fedsampling.samplers.protocol.base import scheme as scheme
+    from fedsampling.samplers.protocol.slots import Slots as Slots
+    from fedsampling.samplers.users.one_run import Sampler as Sampler
+
+    def samplers() -> pd.DataFrame:
+        """List all samplers: name, settings, needs, whether unbiased, and a description."""
+
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _PUBLIC:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "partitions":
+            return import_module(f"{__name__}.data.partitions")
+        if name == "samplers":
+            return import_module(f"{__name__}.samplers")
+        return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
 
 
 def __dir__() -> list[str]:

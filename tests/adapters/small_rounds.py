@@ -15,6 +15,7 @@ from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.observing import observations_for
 from fedsampling.samplers.checks.validation import Checked
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
 
 ROUNDS, SEED, STEP, EPOCHS, SERVER_STEP = 4, 7, 0.3, 2, 0.5
@@ -35,7 +36,7 @@ def own_rounds(name, failing=-1):
     work = LocalWork(epochs=EPOCHS, batch=1000, step=STEP)
     ours = learner(work, server_step=SERVER_STEP)
     setup = Setup(SIZES, ours.p, dimension=ours.network.dimension)
-    scheme = fs.scheme(name, **SCHEMES[name]).prepared(setup)
+    scheme = prepared(fs.scheme(name, **SCHEMES[name]), setup)
     ours.observations = observations_for(scheme, ours, 100, np.random.default_rng(0))
     clients, weights = [], []
     advance = ours.advance

@@ -18,7 +18,7 @@ from fedsampling.samplers.basic import Full
 
 
 class Mine(Full, name="mine_of_a_test"):
-    def weigh(self, slots, view, rng):
+    def weigh(self, state, slots, view, rng):
         return view.p[slots.client]
 """
 

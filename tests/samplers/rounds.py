@@ -22,20 +22,24 @@ def sized(sizes, runs=1, **options):
 
 
 def play(sampler, setup, t=0, observed=None, trained=lambda slots: {}, offered=None):
-    """Play round t; return the slots and their weights.
+    """Play round t, from which the sampler learns; return the slots and their weights.
 
     The server knows `observed` before it selects among the clients `offered` (by default all), and
-    what `trained` returns of the slots, such as ``update_norms``, after their training; a sampler
-    with memory sees their ``updates``.
+    what `trained` returns of the slots, such as ``update_norms`` or ``updates``, after their
+    training.
     """
+    result = weighed(sampler, setup, t, observed, trained, offered)
+    sampler.learn()
+    return result
+
+
+def weighed(sampler, setup, t=0, observed=None, trained=lambda slots: {}, offered=None):
+    """Play round t as far as the weights."""
     view = View(setup.n_samples, setup.p, t, setup.runs, observed or {})
     view = view if offered is None else view.restricted_to(np.array(offered))
     draws = Draws(np.arange(setup.runs), t)
     slots = sampler.select(view, draws)
-    news = trained(slots)
-    if "updates" in news:
-        sampler.saw_updates(slots, news["updates"])
-    after = replace(view, observed={**view.observed, **news})
+    after = replace(view, observed={**view.observed, **trained(slots)})
     return slots, sampler.weigh(slots, after, draws)
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.samplers.rounds import equal, play
 
 from fedsampling.samplers.active_fl import ActiveFL, odds, valuation
+from fedsampling.samplers.protocol.prepared import prepared
 
 
 def losses(slots):
@@ -29,16 +30,16 @@ def test_clients_with_the_smallest_valuations_are_excluded_and_the_others_follow
 def test_clients_with_large_losses_are_preferred_and_a_share_of_m_is_uniform():
     n, runs = 20, 4000
     setup = equal(n, runs)
-    ready = ActiveFL(m=10, temperature=0.0).prepared(setup)
-    ready._values[:] = np.arange(n)
+    ready = prepared(ActiveFL(m=10, temperature=0.0), setup)
+    ready.state.values[:] = np.arange(n)
     slots, _ = play(ready, setup, trained=losses)
     share = np.bincount(slots.client, minlength=n) / runs
     # α1 leaves out fifteen; the other five are all taken, and five of the fifteen uniformly.
     np.testing.assert_array_equal(share[15:], 1)
     np.testing.assert_allclose(share[:15], 1 / 3, atol=5 * 0.5 / sqrt(runs))
     # (1 − 0.1) 5 rounded down: four by valuation, one uniformly from the rest.
-    ready = ActiveFL(m=5, least=0.8, temperature=0.0).prepared(setup)
-    ready._values[:] = np.arange(n)
+    ready = prepared(ActiveFL(m=5, least=0.8, temperature=0.0), setup)
+    ready.state.values[:] = np.arange(n)
     slots, _ = play(ready, setup, trained=losses)
     assert (np.bincount(slots.run[slots.client < 16]) == 1).all()
 
@@ -51,15 +52,15 @@ def test_unknown_valuations_count_as_the_largest_known_one():
 
 def test_only_participants_update_their_valuation():
     setup = replace(equal(6), n_samples=np.full(6, 4))
-    ready = ActiveFL(m=2).prepared(setup)
+    ready = prepared(ActiveFL(m=2), setup)
     slots, omega = play(ready, setup, trained=lambda _: {"work_losses": np.array([1.5, np.nan])})
     assert omega.tolist() == [0.5, 0.5]
-    assert ready._values[0, slots.client].tolist() == [3.0, 0.0]
-    assert np.isinf(ready._values).sum() == 4
+    assert ready.state.values[0, slots.client].tolist() == [3.0, 0.0]
+    assert np.isinf(ready.state.values).sum() == 4
 
 
 @pytest.mark.parametrize("offered", [[1, 3, 4], [2]])
 def test_all_clients_are_selected_if_few_are_available(offered):
     setup = equal(12, runs=2)
-    slots, _ = play(ActiveFL(m=5).prepared(setup), setup, trained=losses, offered=offered)
+    slots, _ = play(prepared(ActiveFL(m=5), setup), setup, trained=losses, offered=offered)
     assert [sorted(slots.client[slots.run == run]) for run in (0, 1)] == [offered] * 2

@@ -9,6 +9,7 @@ from scipy.stats import chisquare
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.basic import MD, FedAvg, Poisson, Uniform
 from fedsampling.samplers.protocol.base import scheme
+from fedsampling.samplers.protocol.prepared import prepared
 
 from .rounds import equal, mean_weights, play, sized
 
@@ -18,7 +19,7 @@ SETUP = replace(equal(4, RUNS), p=P)
 
 
 def select(sampler):
-    return play(sampler, SETUP, t=5)
+    return play(prepared(sampler, SETUP), SETUP, t=5)
 
 
 def test_fedavg_takes_a_shorter_step_than_full_participation():
@@ -53,18 +54,18 @@ def test_uniform_draws_distinct_clients_and_all_ordered_pairs_are_equally_likely
 
 @pytest.mark.parametrize("name", ["random", "fedavg_normalised"])
 def test_unbiased_only_for_equal_importances(name):
-    claims = [scheme(name, m=2).prepared(setup).unbiased for setup in (SETUP, equal(4))]
+    claims = [prepared(scheme(name, m=2), setup).unbiased for setup in (SETUP, equal(4))]
     assert claims == [False, True]
 
 
 def test_poisson_rejects_probabilities_above_one():
     with pytest.raises(InputError, match="use m <= 2"):
-        Poisson(m=3).prepared(SETUP)
+        prepared(Poisson(m=3), SETUP)
 
 
 def test_normalised_fedavg_averages_by_importance_over_the_selected_clients():
     sizes = np.array([1, 2, 3, 4])
     setup = sized(sizes, 50)
-    slots, omega = play(scheme("fedavg_normalised", m=2).prepared(setup), setup)
+    slots, omega = play(prepared(scheme("fedavg_normalised", m=2), setup), setup)
     for pair, weights in zip(slots.client.reshape(50, 2), omega.reshape(50, 2), strict=True):
         np.testing.assert_allclose(weights, sizes[pair] / sizes[pair].sum())

@@ -1,5 +1,7 @@
 """All samplers pass the check; for broken samplers it names the error."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -10,9 +12,10 @@ from fedsampling.samplers.checks.check import check_all, check_sampler, from_wor
 from fedsampling.samplers.protocol.base import Scheme, scheme
 from fedsampling.samplers.protocol.draws import invert
 from fedsampling.samplers.protocol.in_settings import expand_star
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Slots
 
-from .rounds import mean_weights, play, sized
+from .rounds import mean_weights, sized, weighed
 
 OURS = {name for name, kind in Scheme.members().items() if kind.code.startswith("fedsampling.")}
 COMMON = {"m": 4, "d": 8, "first": 2, "available": 12, "report": "full", "window": 1}
@@ -76,6 +79,13 @@ def test_every_sampler_passes_the_check(settings, monkeypatch):
     assert len(result.accepted) + len(result.refused) == 5
 
 
+@dataclass
+class State:
+    """Of a sampler that counts."""
+
+    count: int
+
+
 @pytest.fixture
 def broken():
     """Broken samplers, which are removed from the registry after the test."""
@@ -84,28 +94,28 @@ def broken():
     class Biased(Uniform, name="test_biased"):
         """Is biased: has equal weights for unequal clients."""
 
-        def weigh(self, slots, view, rng):
+        def weigh(self, state, slots, view, rng):
             return np.full(len(slots), 1 / self.m)
 
     class Mixed(Uniform, name="test_mixed"):
         """Gives each run the clients of the previous run."""
 
-        def select(self, view, rng):
-            slots = super().select(view, rng)
+        def select(self, state, view, rng):
+            slots = super().select(state, view, rng)
             return Slots.stack(list(np.roll(slots.client.reshape(view.runs, -1), 1, axis=0)))
 
     class Peeking(Uniform, name="test_peeking"):
         """Reads losses without declaring them."""
 
-        def select(self, view, rng):
+        def select(self, state, view, rng):
             view.observed["losses"]
-            return super().select(view, rng)
+            return super().select(state, view, rng)
 
     class Labelled(Uniform, name="test_labelled"):
         """Uses labels without declaring them."""
 
-        def prepare(self, setup):
-            self._n = len(setup.labels)
+        def initial_state(self, setup):
+            return State(len(setup.labels))
 
     class Greedy(Uniform, name="test_greedy"):
         """Declares unknown information."""
@@ -113,20 +123,10 @@ def broken():
         needs = frozenset({"loses"})
 
     class Forgetful(Uniform, name="test_forgetful"):
-        """Has memory that a checkpoint does not save."""
+        """Has memory that a checkpoint cannot save."""
 
-        def prepare(self, setup):
-            self._rounds = 0
-
-        def select(self, view, rng):
-            self._rounds += 1
-            slots = super().select(view, rng)
-            return Slots(slots.run, (slots.client + self._rounds) % len(view.p), slots.scale)
-
-    class Deaf(Uniform, name="test_deaf"):
-        """Needs updates but has no method that receives them."""
-
-        needs = frozenset({"updates"})
+        def initial_state(self, setup):
+            return State(np.random.default_rng(0))
 
     class Tempered(MD, name="test_tempered"):
         """Draws by loss to a high power: its mean converges after millions of runs only."""
@@ -134,14 +134,16 @@ def broken():
         needs = frozenset({"losses"})
         intermittent = False
 
-        def select(self, view, rng):
-            scores = view.p * view.observed["losses"] ** 4
-            self._chance = scores / scores.sum(axis=1, keepdims=True)
+        def select(self, state, view, rng):
             u = rng.uniforms("clients", self.m)
-            return Slots.stack([invert(*run) for run in zip(self._chance, u, strict=True)])
+            return Slots.stack([invert(*run) for run in zip(self.chance(view), u, strict=True)])
 
-        def weigh(self, slots, view, rng):
-            return view.p[slots.client] / (self.m * self._chance[slots.run, slots.client])
+        def weigh(self, state, slots, view, rng):
+            return view.p[slots.client] / (self.m * self.chance(view)[slots.run, slots.client])
+
+        def chance(self, view):
+            scores = view.p * view.observed["losses"] ** 4
+            return scores / scores.sum(axis=1, keepdims=True)
 
     samplers = set(Scheme.members().values()) - before
     yield {sampler.named.removeprefix("test_"): sampler for sampler in samplers}
@@ -157,8 +159,7 @@ def broken():
         ("peeking", "observed.losses: not declared in `needs`"),
         ("labelled", "has no len(); `needs` must list all information that the sampler uses"),
         ("greedy", "needs: 'loses' is unknown; did you mean 'losses'?"),
-        ("forgetful", "state: the memory is lost with the object"),
-        ("deaf", "has no method saw_updates"),
+        ("forgetful", "state.count holds a value of type Generator, which a checkpoint cannot"),
     ],
 )
 def test_the_check_reports_what_a_sampler_does_wrong(broken, name, message):
@@ -176,9 +177,9 @@ def test_rare_large_weights_are_not_called_biased(broken):
 def test_unbiased_samplers_are_unbiased_for_the_available_clients(name, offered):
     sizes = np.arange(4, 16)
     setup = sized(sizes, 8_000, dimension=2)
-    ready = scheme(name, **({} if name == "full" else {"m": 3})).prepared(setup)
+    ready = prepared(scheme(name, **({} if name == "full" else {"m": 3})), setup)
     norms = lambda slots: {"update_norms": np.ones(len(slots))}  # noqa: E731
-    slots, omega = play(ready, setup, trained=norms, offered=offered)
+    slots, omega = weighed(ready, setup, trained=norms, offered=offered)
     mean, error = mean_weights(slots, omega, setup)
     target = np.where(np.isin(np.arange(12), offered), sizes, 0) / sizes[offered].sum()
     assert (np.abs(mean - target) <= 5 * error + 1e-9).all()  # wrong once in 2e4 times

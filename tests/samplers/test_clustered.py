@@ -24,10 +24,11 @@ from fedsampling.samplers.clustered import (
     units_by_similarity,
     units_by_size,
 )
-from fedsampling.samplers.protocol.slots import Setup, Slots
+from fedsampling.samplers.protocol.prepared import prepared
+from fedsampling.samplers.protocol.slots import Setup, Slots, View
 from fedsampling.samplers.similarity import dissimilarities, pairs, ward_groups
 
-from .rounds import play, sized
+from .rounds import play, sized, weighed
 
 MEASURES = ["arccos", "l2", "l1"]
 sizes = st.one_of(
@@ -75,7 +76,7 @@ def test_rows_and_columns_of_algorithm_1_sum_exactly(n_samples, data):
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30).filter(any), st.data())
 def test_draws_from_pieces_equal_draws_from_whole_distributions(n_samples, data):
     setup, m = sized(n_samples, 3), data.draw(st.integers(1, len(n_samples)))
-    drawn, omega = play(ClusteredSize(m=m).prepared(setup), setup)
+    drawn, omega = play(prepared(ClusteredSize(m=m), setup), setup)
     assert (omega == 1 / m).all()
     r = allocate_by_size(setup.n_samples, m)
     expected = one_from_each(r, Draws(np.arange(3), 0).uniforms("clients", m))
@@ -283,30 +284,31 @@ def setup(runs=1, p=P):
 @pytest.mark.parametrize("measure", MEASURES)
 def test_remembered_pairs_agree_with_those_of_all_updates(measure):
     """Rounds in which the clients with the same remainder modulo three are alike."""
-    sampler = ClusteredSimilarity(m=4, measure=measure).prepared(setup(runs=2))
+    sampler = prepared(ClusteredSimilarity(m=4, measure=measure), setup(runs=2))
     for t in range(4):
         noise = np.random.default_rng(t).normal(size=(N, D))
         updates = (np.eye(3, D)[np.arange(N) % 3] + 0.01 * noise).astype(np.float32)
         play(sampler, setup(2), t, trained=lambda slots, u=updates: {"updates": u[slots.client]})
-    for G, remembered in zip(sampler.state()["G"], sampler.state()["pairs"], strict=True):
+    for G, remembered in zip(sampler.state.G, sampler.state.pairs, strict=True):
         assert (G != 0).any(1).sum() > 4
         np.testing.assert_allclose(remembered, pairs(G, measure), atol=1e-12)
         np.testing.assert_array_equal(remembered, remembered.T)
 
 
 def test_the_later_of_two_updates_of_a_client_is_remembered():
-    sampler = ClusteredSimilarity(m=4).prepared(setup())
+    scheme = ClusteredSimilarity(m=4)
+    updates = np.repeat([[1.0], [2.0], [3.0]], D, axis=1).astype(np.float32)
+    view = View(SIZES, SIZES / SIZES.sum(), 0, 1, {"updates": updates})
     slots = Slots.stack([np.array([7, 2, 7])])
-    sampler.saw_updates(slots, np.repeat([[1.0], [2.0], [3.0]], D, axis=1).astype(np.float32))
-    np.testing.assert_array_equal(sampler.state()["G"][0, [2, 7], 0], [2, 3])
+    state = scheme.learn(scheme.initial_state(setup()), slots, view)
+    np.testing.assert_array_equal(state.G[0, [2, 7], 0], [2, 3])
 
 
 def test_a_run_that_diverges_does_not_stop_the_others():
-    sampler = ClusteredSimilarity(m=4).prepared(setup(runs=2))
-    slots, _ = play(sampler, setup(runs=2))
-    updates = np.where(slots.run[:, None] == 0, np.nan, np.ones(D)).astype(np.float32)
-    sampler.saw_updates(slots, updates)
-    assert np.isfinite(play(sampler, setup(runs=2), 1)[1]).all()
+    sampler = prepared(ClusteredSimilarity(m=4), setup(runs=2))
+    updates = lambda slots: np.where(slots.run[:, None] == 0, np.nan, np.ones(D))  # noqa: E731
+    play(sampler, setup(runs=2), trained=lambda s: {"updates": updates(s).astype(np.float32)})
+    assert np.isfinite(weighed(sampler, setup(runs=2), 1)[1]).all()
 
 
 def test_counts_are_proportional_to_importance():

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fedsampling.samplers.cyclic import Cyclic
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
 
 from .rounds import play
@@ -12,7 +13,7 @@ GRID = (np.arange(10_000) + 0.5) / 10_000
 
 def drawn(scheme, runs, t=0, **setup):
     setup = Setup(np.repeat([2, 5, 9], 4), np.full(12, 1 / 12), runs, **setup)
-    return play(scheme.prepared(setup), setup, t)
+    return play(prepared(scheme, setup), setup, t)
 
 
 def test_groups_take_turns():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fedsampling.samplers.divfl import DivFL, distances, lazy_greedy
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
 
 from .rounds import play
@@ -46,7 +47,9 @@ def test_weights_are_equal_or_by_importance_or_by_covered_importance():
     setup = Setup(np.ones(5, np.int64), np.array([0.1, 0.1, 0.2, 0.2, 0.4]))
     omega = {}
     for weights in ("equal", "samples", "covered"):
-        slots, values = play(DivFL(m=2, weights=weights), setup, observed={"gradients": g})
+        slots, values = play(
+            prepared(DivFL(m=2, weights=weights), setup), setup, observed={"gradients": g}
+        )
         omega[weights] = dict(zip(slots.client, values, strict=True))
     assert omega["equal"] == {2: 0.5, 0: 0.5}
     assert omega["samples"] == pytest.approx({2: 2 / 3, 0: 1 / 3})

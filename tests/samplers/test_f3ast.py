@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from fedsampling.samplers.f3ast import F3AST, greedy, tracked
+from fedsampling.samplers.protocol.prepared import prepared
 
 from .rounds import play, sized
 
@@ -34,7 +35,7 @@ def test_a_rate_is_an_exponential_average():
 def test_mean_weights_converge_to_importances_under_unequal_availability():
     n, rounds = 6, 3000
     setup = sized([1, 2, 3, 4, 5, 6])
-    ready = F3AST(m=2, beta=0.005).prepared(setup)
+    ready = prepared(F3AST(m=2, beta=0.005), setup)
     available = np.random.default_rng(1).random((rounds, n)) < np.linspace(0.3, 0.9, n)
     total = np.zeros(n)
     for t, present in enumerate(available):

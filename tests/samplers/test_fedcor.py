@@ -6,6 +6,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 from fedsampling.samplers.fedcor import FedCor, covariance, fitted, greedy, likelihood_slope
+from fedsampling.samplers.protocol.prepared import prepared
 
 from .rounds import equal, play_all
 
@@ -63,31 +64,31 @@ def random_losses(runs, n):
 def test_losses_are_reported_in_the_warm_up_and_around_later_updates():
     n, m = 8, 3
     setup = equal(n, runs=2)
-    ready = FedCor(m=m, warm_up=2, interval=4, first_steps=3, later_steps=3).prepared(setup)
+    ready = prepared(FedCor(m=m, warm_up=2, interval=4, first_steps=3, later_steps=3), setup)
     reported = []
     for _, omega in play_all(ready, setup, 11, random_losses(2, n)):
         np.testing.assert_allclose(omega, 1 / m)
         reported.append(bool(ready.asked().all()))
     # Warm-up in rounds 0 to 2, whose last change is known in round 3; updates in rounds 4 and 8.
     assert [t for t, is_reported in enumerate(reported) if is_reported] == [0, 1, 2, 3, 4, 5, 8, 9]
-    assert ready._times[-1] == 8
+    assert ready.state.times[-1] == 8
 
 
 def test_a_selected_client_is_discounted_until_the_next_update():
     setup = equal(6)
-    ready = FedCor(m=2, warm_up=1, interval=100, first_steps=2).prepared(setup)
+    ready = prepared(FedCor(m=2, warm_up=1, interval=100, first_steps=2), setup)
     *_, (slots, _) = play_all(ready, setup, 3, [{"losses": np.arange(6.0)[None]}] * 3)
-    assert sorted(ready._alpha[0].tolist()) == pytest.approx([0.9, 0.9, 1, 1, 1, 1])
-    assert ready._alpha[0, slots.client] == pytest.approx([0.9, 0.9])
+    assert sorted(ready.state.alpha[0].tolist()) == pytest.approx([0.9, 0.9, 1, 1, 1, 1])
+    assert ready.state.alpha[0, slots.client] == pytest.approx([0.9, 0.9])
 
 
 def test_observations_are_forgotten_by_age():
     setup = equal(6)
     settings = {"m": 2, "warm_up": 2, "interval": 5, "first_steps": 2, "later_steps": 2}
-    ready = FedCor(history=6, **settings).prepared(setup)
-    all_kept = FedCor(history=100, **settings).prepared(setup)
+    ready = prepared(FedCor(history=6, **settings), setup)
+    all_kept = prepared(FedCor(history=100, **settings), setup)
     played = [play_all(one, setup, 12, random_losses(1, 6)) for one in (ready, all_kept)]
-    positions = [np.array_equal(ready._X, all_kept._X) for _ in zip(*played, strict=True)]
+    positions = [np.array_equal(ready.state.X, all_kept.state.X) for _ in zip(*played, strict=True)]
     # Round 5 is learned in round 6, when the oldest observation (round 0) has age 5; round 10 in
     # round 11, when rounds 0 to 2 are older than 6 rounds.
     assert positions == [True] * 11 + [False]

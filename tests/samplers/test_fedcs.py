@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fedsampling.samplers.fedcs import FedCS, before_deadline
+from fedsampling.samplers.protocol.prepared import prepared
 
 from .rounds import equal, play
 
@@ -12,7 +13,7 @@ SECONDS = np.array([5.0, 1, 9, 2, 7, 3, 8, 4])
 
 def drawn(scheme, runs, offered=None):
     setup = equal(8, runs, delays=SECONDS)
-    ready = scheme.prepared(setup)
+    ready = prepared(scheme, setup)
     return ready, *play(ready, setup, observed={"delays": SECONDS}, offered=offered)
 
 

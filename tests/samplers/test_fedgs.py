@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from fedsampling.samplers.fedgs import FedGS, best_set, gain, graph_distances, similarities
+from fedsampling.samplers.protocol.prepared import prepared
 
 from .rounds import play_all, sized
 
@@ -16,7 +17,7 @@ def objective(A, u, members):
 def played(scheme, counts, rounds, offered=None):
     """Play rounds; yield each round's clients and weights."""
     setup = sized(counts.sum(1), label_counts=counts)
-    ready = scheme.prepared(setup)
+    ready = prepared(scheme, setup)
     for slots, omega in play_all(ready, setup, rounds, offered=offered):
         yield slots.client, omega
 

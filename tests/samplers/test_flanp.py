@@ -5,14 +5,15 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.flanp import Flanp, fastest
+from fedsampling.samplers.protocol.prepared import prepared
 
 from . import rounds
 
 DELAYS = np.array([5.0, 1, 9, 2, 7, 3])
 
 
-def prepared(runs=1, **settings):
-    return Flanp(**settings).prepared(rounds.equal(6, runs, delays=DELAYS))
+def started(runs=1, **settings):
+    return prepared(Flanp(**settings), rounds.equal(6, runs, delays=DELAYS))
 
 
 def play(sampler, gradients=None, t=0, runs=1):
@@ -26,7 +27,7 @@ def test_the_fastest_clients_are_selected_and_ties_are_broken_by_index():
 
 
 def test_stages_of_fixed_length_double_up_to_all_clients():
-    sampler = prepared(first=2, stop="rounds", rounds=3)
+    sampler = started(first=2, stop="rounds", rounds=3)
     sizes = []
     for t in range(10):
         slots, omega = play(sampler, t=t)
@@ -37,7 +38,7 @@ def test_stages_of_fixed_length_double_up_to_all_clients():
 
 
 def test_a_stage_ends_when_the_active_clients_gradient_is_small():
-    sampler = prepared(2, first=2, accuracy=0.25)
+    sampler = started(2, first=2, accuracy=0.25)
     gradients = np.zeros((2, 6, 3))
     gradients[:, [1, 3]] = [[1.0, 0, 0], [3.0, 0, 0]]  # mean (2, 0, 0): squared norm 4
     play(sampler, gradients, 0, 2)
@@ -52,7 +53,7 @@ def test_a_stage_ends_when_the_active_clients_gradient_is_small():
 
 
 def test_flanps_own_rule_counts_the_samples_of_the_active_clients():
-    sampler = prepared(first=2, stop="statistical", constant=1.0)  # one sample each: 1/2, 1/4, 1/6
+    sampler = started(first=2, stop="statistical", constant=1.0)  # one sample each: 1/2, 1/4, 1/6
     gradients = np.zeros((1, 6, 3))
     sizes = []
     for t, norm in enumerate((0.7, 0.71, 0.7, 0.51, 0.49, 0.49)):
@@ -61,11 +62,11 @@ def test_flanps_own_rule_counts_the_samples_of_the_active_clients():
     assert sizes == [2, 2, 4, 4, 6, 6]
     for settings in ({"stop": "statistical"}, {"constant": 1.0}):
         with pytest.raises(InputError, match="constant: required if stop is 'statistical'"):
-            prepared(first=2, **settings)
+            started(first=2, **settings)
 
 
 def test_a_stage_lasts_at_least_one_round():
-    sampler = prepared(first=1, accuracy=0.5)
+    sampler = started(first=1, accuracy=0.5)
     sizes = [len(play(sampler, np.zeros((1, 6, 2)), t)[0]) for t in range(4)]
     assert sizes == [1, 2, 4, 6]
 
@@ -73,4 +74,4 @@ def test_a_stage_lasts_at_least_one_round():
 def test_gradients_are_needed_only_if_they_end_a_stage():
     assert "gradients" not in Flanp(first=2, stop="rounds").needs
     with pytest.raises(InputError, match="first"):
-        prepared(first=7)
+        started(first=7)

@@ -26,12 +26,19 @@ SHORT = {"model": "softmax", "steps": 1, "batch": 2, "step": 0.1, "rounds": 3, "
 WORK = SHORT | {"delays": "synthetic"}
 HEAD = """
 import random, numpy as np, torch, fedsampling as fs
+from dataclasses import dataclass
 from typing import ClassVar
 from numpy.random import default_rng
 COUNT, LOG, START, GENERATOR, NAN = 0, [], np.zeros(8), np.random.default_rng(0), np.nan
 def bump():
     global COUNT
     COUNT += 1
+@dataclass
+class State:
+    total: np.ndarray
+    shared: np.ndarray
+    p: np.ndarray
+    sums: np.ndarray
 class Hostile(fs.{base}, name="{name}"):
     m: int = 3
     seen: ClassVar[list] = []
@@ -66,34 +73,35 @@ ONE_RUN = (
 STACKED = (
     HEAD.replace("{base}", "Scheme")
     + """
-    def prepare(self, setup):
-        self.total, self.shared, self.p = np.zeros((setup.runs, len(setup.p))), START, setup.p
-        self.sums = np.zeros(setup.runs)
+    def initial_state(self, setup):
+        state = State(np.zeros((setup.runs, len(setup.p))), START, setup.p, np.zeros(setup.runs))
 {prepare}
-    def select(self, view, rng):
+        return state
+    def select(self, state, view, rng):
         seen = view.observed
         score = view.p * seen["losses"] * view.n_samples + seen["gradients"].sum(2) ** 2
-        score = score + self.total
+        score = score + state.total
         clients = np.argsort(-score / seen["delays"][view.offered], axis=1)[:, : self.m]
         slots = fs.Slots.stack(clients)
-        self.kept = slots.client
 {select}
         return slots
-    def saw_updates(self, slots, updates):
-        self.total[slots.run, slots.client] += np.abs(updates).sum(1)
-{saw_updates}
-    def weigh(self, slots, view, rng):
+    def weigh(self, state, slots, view, rng):
         omega = view.p[slots.client] * view.observed["update_norms"] + view.observed["work_losses"]
         omega = omega / np.bincount(slots.run, omega)[slots.run]
 {weigh}
         return omega
-    def addition(self):
+    def learn(self, state, slots, view):
+        updates = view.observed["updates"]
+        state.total[slots.run, slots.client] += np.abs(updates).sum(1)
+        state.sums += state.total.sum(1)
+{saw_updates}
+        return state
+    def addition(self, state, slots, omega):
 {addition}
         return None
-    def measured(self):
-        self.sums += self.total.sum(1)
+    def measured(self, state, slots, omega, view):
 {measured}
-        return {{"total": self.sums}}
+        return {{"total": state.sums}}
 """
 )
 FORMS = {"one run": ONE_RUN, "stacked": STACKED}
@@ -111,11 +119,11 @@ ARRAYS = {
     },
     "stacked": {
         "prepare": SETUP,
-        "select": (*VIEW, *(f"view.observed['{name}']" for name in OBSERVED), "rng.seeds"),
-        "saw_updates": ("slots.run", "slots.client", "slots.scale", "updates", "self.kept"),
+        "select": (*VIEW, *(f"view.observed['{name}']" for name in OBSERVED), "state.p"),
+        "saw_updates": ("slots.run", "slots.client", "slots.scale", "updates"),
         "weigh": ("slots.run", "slots.times", *VIEW, "view.observed['update_norms']", "rng.seeds"),
-        "addition": ("self.kept",),
-        "measured": ("self.kept", "self.p"),
+        "addition": ("state.total", "omega"),
+        "measured": ("state.sums", "state.p", "slots.client"),
     },
 }
 OPERATIONS = (
@@ -200,6 +208,8 @@ def sampler(form, method="", statement="pass", returned="clients", gradients=Tru
     bodies = {key: statement if key == method else "pass" for key in methods}
     text = FORMS[form].format(name=name, **{k: indent(v, " " * 8) for k, v in bodies.items()})
     text = text.replace("return clients", f"return {returned}", 1)
+    if form == "stacked":  # which has no attributes; initial_state knows the shared array
+        text = text.replace("self.shared", "state.shared")
     if not gradients:
         text = text.replace('"gradients", ', "").replace("view.gradients.sum(1) ** 2", "0")
     linecache.cache[f"{name}.py"] = len(text), None, text.splitlines(keepends=True), f"{name}.py"
@@ -263,6 +273,8 @@ def test_no_array_can_be_changed_by_any_operation(data, expected, place):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("statement", HARMLESS)
 def test_private_changes_have_no_effect(data, expected, form, statement):
+    if form == "stacked":
+        statement = statement.replace("self.remembered = view", "remembered = view")
     assert outcome(data, sampler(form, "select", statement), expected[form]) == "equal"
 
 
@@ -315,7 +327,8 @@ def test_needs_are_names(needs):
 def test_no_number_is_recorded_twice(data, form):
     """A comparison by accuracy averaged the server's number and the sampler's."""
     for name in ("accuracy", "loss", "model_bits"):
-        own = sampler(form, "measured", f"return {{'{name}': self.total.sum(-1)}}")
+        total = "state.sums" if form == "stacked" else "self.total.sum()"
+        own = sampler(form, "measured", f"return {{'{name}': {total}}}")
         with pytest.raises(InputError, match=f"'{name}'.*; use another name"):
             trained(data, own)
 
@@ -441,7 +454,9 @@ PLAIN = {
 
 def test_plain_data_and_arrays_survive_packing(tmp_path):
     arrays = {"x": np.arange(6).reshape(2, 3), "few": [np.zeros((0, 4), np.float32), None]}
-    np.savez(tmp_path / "kept.npz", allow_pickle=False, **pack(PLAIN | arrays, "mine"))
+    np.savez(
+        tmp_path / "kept.npz", allow_pickle=False, **pack(PLAIN | arrays, "sampler mine: self")
+    )
     with np.load(tmp_path / "kept.npz", allow_pickle=False) as file:
         unpacked = unpack({name: file[name] for name in file.files})
     np.testing.assert_array_equal(unpacked.pop("x"), arrays["x"])
@@ -455,4 +470,4 @@ def test_plain_data_and_arrays_survive_packing(tmp_path):
 def test_an_attribute_that_cannot_be_stored_is_an_error_that_names_it():
     line = r"sampler mine: self\.rng holds a value of type Generator"
     with pytest.raises(InputError, match=line):
-        pack({"rng": np.random.default_rng(0)}, "mine")
+        pack({"rng": np.random.default_rng(0)}, "sampler mine: self")

@@ -14,6 +14,7 @@ from fedsampling.samplers.hics import (
     clusters,
     estimated_entropy,
 )
+from fedsampling.samplers.protocol.prepared import prepared
 
 from .rounds import equal, play, play_all
 
@@ -57,7 +58,7 @@ def test_clusters_are_drawn_by_their_mean_entropy():
 def test_all_clients_train_once_before_any_trains_twice():
     n, m = 11, 4
     setup = equal(n, runs=3)
-    ready = HiCS(m=m, temperature=0.1, horizon=20).prepared(setup)
+    ready = prepared(HiCS(m=m, temperature=0.1, horizon=20), setup)
     counts = np.zeros((3, n), int)
     updates = np.random.default_rng(0).normal(size=(10, 3 * m, 3))
     played = play_all(ready, setup, 10, trained=lambda t, _: {"bias_updates": updates[t]})
@@ -75,8 +76,8 @@ def test_balanced_clients_are_preferred_until_the_horizon():
     updates = np.concatenate([np.zeros((5, 4)) + 1e-9, 0.5 * np.eye(4)[[0, 0, 1, 1, 1]]])
     shares = []
     for t in (0, 100):
-        ready = HiCS(m=1, clusters=2, temperature=0.1).prepared(setup)
-        ready._updates, ready._seen[:] = np.tile(updates, (runs, 1, 1)), 1
+        ready = prepared(HiCS(m=1, clusters=2, temperature=0.1), setup)
+        ready.state.updates, ready.state.seen[:] = np.tile(updates, (runs, 1, 1)), 1
         slots, _ = play(ready, setup, t, trained=lambda _: {"bias_updates": np.zeros((runs, 4))})
         shares.append(float((slots.client < 5).mean()))
     gap = float(np.diff(estimated_entropy(updates[[9, 0]], 0.1))[0])

@@ -10,6 +10,7 @@ from fedsampling.experiments.simulations.federated import at_optimum
 from fedsampling.learning.training.convex import linear_regression, sample_norms
 from fedsampling.samplers.importance import capped
 from fedsampling.samplers.isfedavg import ISFedAvg
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Batch, Setup, Slots, View
 
 L, K, M = 2, 5, 2
@@ -43,13 +44,13 @@ def pieces(pi):
 def at_model(data, rule, runs, w, variability="optimum"):
     """Set up a sampler, and what it observes at w; a tracked one holds arbitrary probabilities."""
     setup = Setup(data.n_samples, data.p, runs, E, B, at_optimum(MODEL, data))
-    sampler = ISFedAvg(m=L, probabilities=rule, variability=variability).prepared(setup)
-    state = sampler.state()
+    sampler = prepared(ISFedAvg(m=L, probabilities=rule, variability=variability), setup)
+    state = sampler.state
     if rule == "tracked":
         rng = np.random.default_rng(1)
-        state["p_agents"][:] = rng.dirichlet(np.ones(K))
+        state.p_agents[:] = rng.dirichlet(np.ones(K))
         for k, N_k in enumerate(data.n_samples):
-            state["p_data"][:, k, :N_k] = rng.dirichlet(np.ones(N_k))
+            state.p_data[:, k, :N_k] = rng.dirichlet(np.ones(N_k))
     theta = np.repeat(w[None], runs, axis=0)
     observed = {
         "client_gradients": MODEL.client_gradients(theta, data),
@@ -66,7 +67,7 @@ def test_estimate_of_the_aggregate_gradient_is_unbiased(data, rule, variability)
     gradients = MODEL.client_gradients(w[None], data)[0]
     sampler, view = at_model(data, rule, 1, w, variability)
     sampler.select(view, one_uniform(np.array([0.5])))
-    d, length = pieces(capped(sampler.state()["p_agents"][0], L))
+    d, length = pieces(capped(sampler.state.p_agents[0], L))
     sampler, view = at_model(data, rule, len(d), w, variability)  # one run for each piece
     slots = sampler.select(view, one_uniform(d))
     assert (np.bincount(slots.run) == L).all()
@@ -75,7 +76,7 @@ def test_estimate_of_the_aggregate_gradient_is_unbiased(data, rule, variability)
     local = np.empty((K, M))
     for k, N_k in enumerate(data.n_samples):
         norms = sample_norms(MODEL, data, w[None], np.array([k]))
-        p = sampler.state()["p_data"][0, k] if rule == "tracked" else sampler.state()["p_data"][k]
+        p = sampler.state.p_data[0, k] if rule == "tracked" else sampler.state.p_data[k]
         pi = capped((norms[0] if rule == "approximate" else p)[:N_k], int(B[k]))
         u, share = pieces(pi)
         total = 0
@@ -107,16 +108,16 @@ def test_agents_of_the_optimal_rule_are_included_in_proportion_to_equation_48(da
         sigma2 = 6 / (E[k] * B[k]) * np.linalg.norm(g, axis=1).mean() ** 2
         expected.append(np.sqrt(sigma2 + (3 + 6 / (E[k] * B[k])) * (g.mean(0) ** 2).sum()))
     sampler, _ = at_model(data, "optimal", 1, w)
-    assert sampler.state()["p_agents"][0] == pytest.approx(np.array(expected) / sum(expected))
+    assert sampler.state.p_agents[0] == pytest.approx(np.array(expected) / sum(expected))
 
 
 def test_tracking_changes_only_sampled_data_and_preserves_the_sums(data):
     sampler, _ = at_model(data, "tracked", 2, np.zeros(M))
-    before = sampler.state()["p_data"].copy()
+    before = sampler.state.p_data.copy()
     slots = Slots(np.array([1]), np.array([3]), np.ones(1))
     batch = Batch(np.array([[2, 5, 9, 0, 0, 0, 0]]), np.array([[1.0, 1, 1, 0, 0, 0, 0]]))
     sampler.saw_batch(slots, batch, np.array([[1.0, 2, 3, 9, 9, 9, 9]]))
-    after = sampler.state()["p_data"]
+    after = sampler.state.p_data
     changed = np.argwhere(after != before)
     assert {tuple(where) for where in changed} <= {(1, 3, 2), (1, 3, 5), (1, 3, 9)}
     held = before[1, 3, [2, 5, 9]].sum()
@@ -127,7 +128,7 @@ def test_tracking_changes_only_sampled_data_and_preserves_the_sums(data):
 @pytest.mark.parametrize("variability", ["optimum", "estimated"])
 def test_tracking_agents_is_equation_52(data, variability):
     sampler, _ = at_model(data, "tracked", 2, np.zeros(M), variability)
-    before = sampler.state()["p_agents"].copy()
+    before = sampler.state.p_agents.copy()
     slots = Slots(np.array([0, 0, 1, 1]), np.array([0, 4, 2, 3]), np.ones(4))
     k, gradient, sigma2 = slots.client, np.arange(8.0).reshape(4, M), np.array([1.0, 2, 3, 4])
     sampler.saw_round(slots, {"gradient": gradient, "sigma2": sigma2})
@@ -138,4 +139,4 @@ def test_tracking_agents_is_equation_52(data, variability):
     for run, rows in enumerate(([0, 1], [2, 3])):
         share = scores[rows] / scores[rows].sum()
         expected[run, k[rows]] = share * (1 - np.delete(before[run], k[rows]).sum())
-    np.testing.assert_allclose(sampler.state()["p_agents"], expected)
+    np.testing.assert_allclose(sampler.state.p_agents, expected)

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from fedsampling.samplers.kvib import KVib, follow_leader, mixing
 from fedsampling.samplers.optimal import probabilities
+from fedsampling.samplers.protocol.prepared import prepared
 
 from . import rounds
 
@@ -41,8 +42,8 @@ def test_probabilities_are_uniform_without_feedback_or_with_full_mixing():
 def test_with_constant_norms_probabilities_converge_to_the_optimal_ones():
     norms, n = np.array([1.0, 2, 4, 0.5, 1]), 5
     setup = rounds.equal(n)
-    ready = KVib(m=2, horizon=10**9, gamma=1e-3).prepared(setup)
+    ready = prepared(KVib(m=2, horizon=10**9, gamma=1e-3), setup)
     trained = lambda _, slots: {"update_norms": norms[slots.client]}  # noqa: E731
     for slots, omega in rounds.play_all(ready, setup, 1500, trained=trained):
-        np.testing.assert_allclose(omega, 1 / n / ready._q[0, slots.client])
-    np.testing.assert_allclose(ready._q[0], probabilities(norms, 2), rtol=0.12)
+        np.testing.assert_allclose(omega, 1 / n / ready.state.q[0, slots.client])
+    np.testing.assert_allclose(ready.state.q[0], probabilities(norms, 2), rtol=0.12)

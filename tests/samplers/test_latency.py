@@ -20,6 +20,7 @@ from fedsampling.samplers.latency import (
     subset_objective,
 )
 from fedsampling.samplers.minimum_norm import minimum_norm_point
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.simplex import expected_delay, expected_delay_gradient
 from fedsampling.theory.heterogeneity import bounded
 
@@ -186,7 +187,7 @@ def test_represented_clients_are_determined_from_b_before_it_is_capped():
     B, delays = population(20, 3)
     B *= 1e5
     setup = equal(20, delays=delays)
-    sampler = DelayHetSubmodular(solver="exact", share=0.99, rule="clip").prepared(setup)
+    sampler = prepared(DelayHetSubmodular(solver="exact", share=0.99, rule="clip"), setup)
     slots, weights = play(sampler, setup, observed={"delays": delays, "heterogeneity": B[None]})
     assert 1 < len(slots.client) < 20
     np.testing.assert_allclose(weights, shares(B, slots.client))

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from fedsampling.samplers.memory_of_updates import MIFA, FedVARP
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
 
-from .rounds import play_all
+from .rounds import weighed
 
 N, M, D = 6, 2, 3
 P = np.array([0.3, 0.1, 0.2, 0.1, 0.25, 0.05])
@@ -15,13 +16,15 @@ P = np.array([0.3, 0.1, 0.2, 0.1, 0.25, 0.05])
 def play(scheme, rounds=8, offered=None):
     """Play rounds with random updates; yield each round's slots, updates, and the server's step."""
     setup = Setup(np.full(N, 5), P, dimension=D)
-    ready = scheme.prepared(setup)
+    ready = prepared(scheme, setup)
     everyones = np.random.default_rng(3).normal(size=(rounds, N, D)).astype(np.float32)
-    trained = lambda t, slots: {"updates": everyones[t, slots.client]}  # noqa: E731
-    played = play_all(ready, setup, rounds, trained=trained, offered=offered)
-    for t, (slots, omega) in enumerate(played):
+    for t in range(rounds):
+        trained = lambda slots, t=t: {"updates": everyones[t, slots.client]}  # noqa: E731
+        present = None if offered is None else offered[t]
+        slots, omega = weighed(ready, setup, t, None, trained, present)
         updates = everyones[t, slots.client]
         yield slots.client, updates, omega @ updates + ready.addition()[0]
+        ready.learn()
 
 
 @pytest.mark.parametrize("offered", [None, [[t % N] for t in range(8)]])

@@ -13,6 +13,7 @@ from fedsampling.learning.training.evaluation import evaluate
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.observing import observations_for
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
 
 from .rounds import equal, play
@@ -39,16 +40,18 @@ class ByLossStacked(fs.Scheme, name="by_loss_of_a_stack"):
     m: Positive
     needs = frozenset({"losses"})
 
-    def select(self, view, rng):
-        q = view.p * view.observed["losses"]
-        self._q = q / q.sum(axis=1, keepdims=True)
+    def select(self, state, view, rng):
         n, generators = len(view.p), rng.generators("clients")
         return fs.Slots.stack(
-            [g.choice(n, self.m, p=q) for g, q in zip(generators, self._q, strict=True)]
+            [g.choice(n, self.m, p=q) for g, q in zip(generators, self.q(view), strict=True)]
         )
 
-    def weigh(self, slots, view, rng):
-        return view.p[slots.client] / (self.m * self._q[slots.run, slots.client])
+    def weigh(self, state, slots, view, rng):
+        return view.p[slots.client] / (self.m * self.q(view)[slots.run, slots.client])
+
+    def q(self, view):
+        q = view.p * view.observed["losses"]
+        return q / q.sum(axis=1, keepdims=True)
 
 
 class Fresh(fs.Sampler, name="fresh_of_one_run"):
@@ -97,7 +100,7 @@ for member in (ByLossAlone, ByLossStacked, Fresh, Plain):
 def trained(scheme, seeds=SEEDS, checkpoint=None):
     """Return the tables of all seeds as one."""
     trainer = learner(LocalWork(steps=2, batch=2, step=0.1))
-    sampler = scheme.prepared(Setup(trainer.n_samples, trainer.p, len(seeds)))
+    sampler = prepared(scheme, Setup(trainer.n_samples, trainer.p, len(seeds)))
     trainer.observations = observations_for(sampler, trainer, 4, np.random.default_rng(0))
     callbacks = [measuring(1, lambda theta, _: evaluate(trainer, theta))]
     options = {} if checkpoint is None else {"checkpoint": checkpoint}
@@ -126,7 +129,7 @@ def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
 
 def test_each_run_has_equal_weights_by_default_and_is_charged_for_its_exchange():
     setup = equal(4, runs=3)
-    ready = Plain(m=2).prepared(setup)
+    ready = prepared(Plain(m=2), setup)
     _, omega = play(ready, setup)
     assert omega.tolist() == [0.5] * 6
     assert ready.exchange_bits().tolist() == [64.0] * 3
@@ -136,5 +139,14 @@ def test_a_run_that_diverges_does_not_affect_the_others():
     """NumPy refuses probabilities that are not finite; that run is lost, not the job."""
     setup = equal(5, runs=2)
     losses = np.array([np.ones(5), np.full(5, np.nan)])
-    slots, _ = play(ByLossAlone(m=2).prepared(setup), setup, observed={"losses": losses})
+    slots, _ = play(prepared(ByLossAlone(m=2), setup), setup, observed={"losses": losses})
     assert np.bincount(slots.run).tolist() == [2, 5]
+
+
+def test_an_attribute_cannot_hide_a_method_or_change_a_setting():
+    sampler = Fresh(m=2)
+    for name in ("select", "unbiased", "learn"):
+        with pytest.raises(AttributeError, match=f"self.{name} would hide the class's {name}; use"):
+            setattr(sampler, name, 0)
+    with pytest.raises(AttributeError, match=r"self\.m is a setting and cannot change"):
+        sampler.m = 3

@@ -8,6 +8,7 @@ from tests.samplers.rounds import equal, play_all, sized
 
 from fedsampling.samplers.oort import Oort, admitted, statistical_utility, system_utility, utilities
 from fedsampling.samplers.oort_fedscale import OortFedScale, pool, preferred_duration, slowed
+from fedsampling.samplers.protocol.prepared import prepared
 
 
 def test_statistical_utility_is_that_of_single_samples():
@@ -42,7 +43,7 @@ def test_clients_above_the_cut_off_are_admitted():
 
 def played(scheme, setup, rounds, loss):
     """Return the sampler after the rounds, and each round's slots and weights."""
-    ready, delays = scheme.prepared(setup), [{"delays": setup.delays}] * rounds
+    ready, delays = prepared(scheme, setup), [{"delays": setup.delays}] * rounds
     losses = lambda t, slots: {"work_losses": loss(t, slots.client)}  # noqa: E731
     return ready, [*play_all(ready, setup, rounds, delays, losses)]
 
@@ -91,9 +92,9 @@ def test_a_slow_client_is_not_selected_for_its_large_loss():
 
 def test_the_pacer_relaxes_when_utility_falls_and_only_then():
     falling = play(Oort(m=3, window=2), 8, lambda t, who: 1 / (1.0 + t) + 0 * who)[0]
-    np.testing.assert_allclose(falling._paces, 0.3 + 3 * 0.05)  # after rounds 4, 6 and 8
+    np.testing.assert_allclose(falling.state.paces, 0.3 + 3 * 0.05)  # after rounds 4, 6 and 8
     rising = play(Oort(m=3, window=2), 8, lambda t, who: 1.0 + t + 0 * who)[0]
-    np.testing.assert_allclose(rising._paces, 0.3)
+    np.testing.assert_allclose(rising.state.paces, 0.3)
 
 
 # Oort as in FedScale: scores, pool and pacer, compared with an independent computation.
@@ -131,16 +132,18 @@ def test_the_first_round_explores_by_samples_and_speed():
     first = slots.client.reshape(runs, 4)[:, 0]
     share = value[best[0]] / sum(value[k] for k in best)
     assert (first == best[0]).mean() == pytest.approx(share, abs=5 * sqrt(share / runs))
-    assert (ready._last[slots.run, slots.client] == 1).all()
+    assert (ready.state.last[slots.run, slots.client] == 1).all()
 
 
 def test_the_utility_adds_uncertainty_to_the_scaled_reward():
     ready, _ = play_fedscale(OortFedScale(m=5), 6)
-    old, reward = np.flatnonzero(ready._last[0] > 0), ready._reward[0]
+    old, reward = np.flatnonzero(ready.state.last[0] > 0), ready.state.reward[0]
     ceiling, floor = np.sort(reward)[int(30 * 0.9)], 0.999 * reward.min()
     expected = (np.minimum(reward[old], ceiling) - floor) / (reward.max() - floor)
-    expected += np.sqrt(0.1 * log(7) / ready._last[0, old])
-    np.testing.assert_allclose(ready._utility(0, old, np.arange(30), 7), expected)
+    expected += np.sqrt(0.1 * log(7) / ready.state.last[0, old])
+    np.testing.assert_allclose(
+        ready.scheme._utility(ready.state, 0, old, np.arange(30), 7), expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,10 +158,10 @@ def test_the_pacer_moves_in_both_directions(rounds, growth, pace):
 
     scheme = OortFedScale(m=6, window=4, explore=1e-9, explore_least=0.0)
     ready, _ = play_fedscale(scheme, rounds, n=6, loss=loss)
-    assert ready._paces[0] == pace
+    assert ready.state.paces[0] == pace
 
 
 def test_all_draws_exploit_once_all_clients_are_explored():
     ready, results = play_fedscale(OortFedScale(m=4), 20, n=8)
     assert all(len(slots) == len({*slots.client.tolist()}) == 4 for slots, _ in results)
-    assert (ready._last > 0).all()
+    assert (ready.state.last > 0).all()

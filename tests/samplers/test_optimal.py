@@ -11,6 +11,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.optimal import approximate, approximate_probabilities, probabilities
 from fedsampling.samplers.protocol.base import scheme
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup, View
 
 from . import rounds
@@ -139,7 +140,7 @@ SETUP = Setup(np.arange(1, N + 1), P)
 def play(report, runs, t=0, norms=NORMS, j_max=4, **options):
     setup = replace(SETUP, runs=runs)
     sampler = scheme("available", available=A, m=M, report=report, j_max=j_max, **options)
-    sampler = sampler.prepared(setup)
+    sampler = prepared(sampler, setup)
     trained = lambda slots: {"update_norms": norms[slots.client]} if sampler.needs else {}  # noqa: E731
     return sampler, *rounds.play(sampler, setup, t, trained=trained)
 
@@ -220,7 +221,7 @@ def test_unbiased_only_if_the_denominator_is_constant():
     claims = []
     for available, p in ((A, P), (N, P), (A, np.full(N, 1 / N))):
         sampler = scheme("available", available=available, m=M, report="full")
-        claims.append(sampler.prepared(replace(SETUP, p=p)).unbiased)
+        claims.append(prepared(sampler, replace(SETUP, p=p)).unbiased)
     assert claims == [False, True, True]
 
 

@@ -8,6 +8,7 @@ import pytest
 import fedsampling as fs
 from fedsampling.base import memory
 from fedsampling.samplers.protocol.base import scheme
+from fedsampling.samplers.protocol.prepared import prepared
 
 from .rounds import play, sized
 
@@ -35,7 +36,7 @@ def test_declared_matrices_agree_with_the_memory_of_a_selection(name):
         observed["heterogeneity"] = np.abs(place - place.T)[None]
     tracemalloc.reset_peak()
     setup = sized(sizes, dimension=d, delays=observed["delays"])
-    play(sampler.prepared(setup), setup, observed=observed)
+    play(prepared(sampler, setup), setup, observed=observed)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak / 2 < 8 * sampler.pair_matrices * n**2 < 2 * peak

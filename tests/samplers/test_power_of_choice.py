@@ -9,6 +9,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.samplers.power_of_choice import PowerOfChoice, largest_losses
 from fedsampling.samplers.protocol.base import scheme
 from fedsampling.samplers.protocol.draws import candidates
+from fedsampling.samplers.protocol.prepared import prepared
 
 
 def test_candidates_are_drawn_one_after_the_other_without_replacement():
@@ -31,7 +32,7 @@ def test_candidates_with_the_largest_losses_are_selected_and_ties_go_to_the_firs
 
 
 def test_losses_are_requested_from_the_candidates():
-    sampler = PowerOfChoice(m=2, d=5)
+    sampler = prepared(PowerOfChoice(m=2, d=5), equal(8, runs=3))
     losses = np.random.default_rng(0).random((3, 8))
     slots, _ = play(sampler, equal(8, runs=3), observed={"losses": losses})
     requested = sampler.asked()
@@ -47,13 +48,13 @@ def test_too_few_and_too_many_candidates_are_rejected():
         with pytest.raises(InputError, match="fewer than"):
             scheme(name, m=3, d=2)
     with pytest.raises(InputError, match="exceeds the 12 clients"):
-        PowerOfChoice(m=3, d=13).prepared(equal(12))
+        prepared(PowerOfChoice(m=3, d=13), equal(12))
 
 
 def test_the_remembered_variant_selects_new_clients_first_then_the_largest_reports():
     n, runs = 6, 3
     setup = equal(n, runs)
-    ready = scheme("rpow_d", m=2, d=6).prepared(setup)
+    ready = prepared(scheme("rpow_d", m=2, d=6), setup)
     loss = np.array([0.1, 0.9, 0.3, 0.8, 0.2, 0.7])
     seen = np.zeros((runs, n), np.int64)
     trained = lambda _, slots: {"work_losses": loss[slots.client]}  # noqa: E731

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
 from fedsampling.samplers.runtime import (
     ApproxOpt,
@@ -100,7 +101,7 @@ def test_draws_follow_the_probabilities_and_weights_are_their_inverse(scheme, du
         else approximately_optimal(delays, scores, 0.5 * scores.sum() ** 2, m)
     )
     setup = Setup(np.ones(12, np.int64), p, runs, delays=delays)
-    sampler = scheme(m=m, c=0.5, duplicates=duplicates).prepared(setup)
+    sampler = prepared(scheme(m=m, c=0.5, duplicates=duplicates), setup)
     slots, omega = play(sampler, setup, observed={"delays": delays, "gradients": gradients})
     assert slots.times.sum() == runs * m
     np.testing.assert_allclose(omega, p[slots.client] / q[slots.client] / m * slots.times)
@@ -112,7 +113,7 @@ def test_draws_follow_the_probabilities_and_weights_are_their_inverse(scheme, du
 @pytest.mark.parametrize(("scheme", "odds"), [(Luo, [4, 1, 2]), (ApproxOpt, [1, 1, 2])])
 def test_luo_remembers_the_largest_norm_and_approx_opt_the_last(scheme, odds):
     setup = equal(3, delays=np.ones(3))
-    ready = scheme(m=1, c=0.0).prepared(setup)
+    ready = prepared(scheme(m=1, c=0.0), setup)
     gradients = np.array([[4.0, 1, 1], [1, 1, 2]])[:, None, :, None]
     observed = [{"delays": setup.delays, "gradients": of_round} for of_round in gradients]
     *_, (slots, omega) = play_all(ready, setup, 2, observed)
@@ -129,7 +130,7 @@ def test_with_all_clients_as_candidates_approx_opt_is_the_exact_one(size):
     gradients = np.random.default_rng(0).standard_normal((3, 8, 2))
     observed = {"delays": setup.delays, "gradients": gradients}
     samplers = ApproxOpt(m=4, **QUICK), ApproxOpt(m=4, candidates=size, **QUICK)
-    played = [play(sampler.prepared(setup), setup, observed=observed) for sampler in samplers]
+    played = [play(prepared(sampler, setup), setup, observed=observed) for sampler in samplers]
     (all_slots, all_omega), (slots, omega) = played
     np.testing.assert_array_equal(slots.client, all_slots.client)
     np.testing.assert_array_equal(omega, all_omega)
@@ -139,6 +140,6 @@ def test_approx_opt_with_candidates_is_unbiased():
     setup = sized(np.arange(3, 11), 250, delays=np.arange(1.0, 9))
     gradients = np.broadcast_to(np.linspace(3, 1, 8)[:, None], (250, 8, 1))
     observed = {"delays": setup.delays, "gradients": gradients}
-    ready = ApproxOpt(m=4, candidates=4, **QUICK).prepared(setup)
+    ready = prepared(ApproxOpt(m=4, candidates=4, **QUICK), setup)
     mean, error = mean_weights(*play(ready, setup, observed=observed), setup)
     assert (abs(mean - setup.p) < 4.5 * error).all()

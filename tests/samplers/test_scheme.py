@@ -12,6 +12,7 @@ from fedsampling.samplers.protocol.base import Scheme, scheme
 from fedsampling.samplers.protocol.draws import distinct, invert
 from fedsampling.samplers.protocol.grids import drawn
 from fedsampling.samplers.protocol.in_settings import expand_star
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Slots
 from fedsampling.samplers.users.files import load_file
 from fedsampling.workflow.plan import plan
@@ -63,19 +64,26 @@ def test_invert_never_returns_a_client_with_probability_zero():
 def test_too_many_clients_and_missing_information_are_rejected():
     setup = equal(4)
     with pytest.raises(InputError, match=r"sampler\.m: 5 exceeds the 4 clients"):
-        scheme("md", m=5).prepared(setup)
+        prepared(scheme("md", m=5), setup)
     for name, settings, lacking in (("flanp", {"first": 1}, "delays"), ("target", {}, "labels")):
         with pytest.raises(InputError, match=f"{name} needs the clients' {lacking}"):
-            scheme(name, **settings).prepared(setup)
+            prepared(scheme(name, **settings), setup)
 
 
-def test_preparing_a_job_does_not_change_the_settings():
-    sampler = scheme("clustered_similarity", m=2)
-    ready = sampler.prepared(equal(4, dimension=3))
-    assert ready.state().keys() == {"G", "pairs"}
-    assert ready.model_dump() == sampler.model_dump()
-    with pytest.raises(InputError, match="memory names 'G'"):
-        sampler.state()
+def test_a_checkpoint_has_the_fields_of_the_state():
+    ready = prepared(scheme("oort", m=2), equal(4, delays=np.ones(4)))
+    assert ready.saved().keys() == {".utility", ".last", ".achieved", ".paces"}
+    ready.state.last += 1
+    other = prepared(scheme("oort", m=2), equal(4, delays=np.ones(4)))
+    other.restore(ready.saved())
+    assert (other.state.last == 1).all()
+
+
+def test_settings_are_frozen():
+    sampler = scheme("md", m=2)
+    for name in ("m", "kept", "_kept"):
+        with pytest.raises(AttributeError, match="keep memory in the state"):
+            setattr(sampler, name, 3)
 
 
 def test_each_draw_of_a_grid_has_a_value_from_another_third():

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
 from fedsampling.samplers.stratified import Stratified, from_strata, proportional
 
@@ -36,7 +37,7 @@ def test_all_subsets_of_a_stratum_are_equally_likely():
 
 def drawn(scheme, runs, t=0, **setup):
     setup = Setup(np.repeat([2, 5, 9], 4), np.full(12, 1 / 12), runs, **setup)
-    return play(scheme.prepared(setup), setup, t)
+    return play(prepared(scheme, setup), setup, t)
 
 
 def test_values_that_are_constant_within_strata_are_estimated_without_error():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.tifl import AdaptiveTiFL, TiFL, rank_odds, tier_losses, tiers
 
 from .rounds import equal, play, play_all
@@ -13,7 +14,7 @@ SECONDS = np.array([5.0, 1, 9, 2, 7, 3, 8, 4])
 
 def drawn(scheme, runs, offered=None):
     setup = equal(8, runs, delays=SECONDS)
-    ready = scheme.prepared(setup)
+    ready = prepared(scheme, setup)
     return ready, *play(ready, setup, observed={"delays": SECONDS}, offered=offered)
 
 
@@ -34,7 +35,7 @@ def test_a_round_has_clients_of_one_tier_drawn_with_its_odds():
 
 def test_every_tier_has_at_least_m_clients():
     ready, _, _ = drawn(TiFL(m=4), 1)
-    assert [len(tier) for tier in ready._tiers] == [4, 4]
+    assert [len(tier) for tier in ready.state.tiers] == [4, 4]
     with pytest.raises(InputError, match="3 values for 2 tiers"):
         drawn(TiFL(m=4, odds=(1, 1, 1)), 1)
 
@@ -76,28 +77,28 @@ def tiers_of_rounds(ready, losses, rounds):
     return np.array([slots.client.reshape(300, -1)[:, 0] // 2 for slots, _ in played])
 
 
-def prepared(**settings):
-    return AdaptiveTiFL(m=2, tiers=3, **settings).prepared(SETUP)
+def adaptive(**settings):
+    return prepared(AdaptiveTiFL(m=2, tiers=3, **settings), SETUP)
 
 
 def test_odds_change_if_the_last_tier_has_not_improved():
     worst = np.array([0.1, 0.1, 0.9, 0.9, 0.5, 0.5])
-    drawn = tiers_of_rounds(prepared(interval=2), lambda t: worst, 4)
+    drawn = tiers_of_rounds(adaptive(interval=2), lambda t: worst, 4)
     expected = (np.full(3, 1 / 3), np.full(3, 1 / 3), [0, 2 / 3, 1 / 3])  # no look before round 2
     for tier, odds in zip(drawn, expected, strict=False):
         np.testing.assert_allclose(np.bincount(tier, minlength=3) / 300, odds, atol=0.14)
-    improved = tiers_of_rounds(prepared(interval=1), lambda t: np.full(6, 1.0 / (t + 1)), 6)
+    improved = tiers_of_rounds(adaptive(interval=1), lambda t: np.full(6, 1.0 / (t + 1)), 6)
     np.testing.assert_allclose(np.bincount(improved[-1], minlength=3) / 300, 1 / 3, atol=0.14)
 
 
 def test_losses_are_asked_only_every_interval():
-    ready, observed = prepared(interval=3), {"losses": np.ones((300, 6)), "delays": np.arange(6)}
+    ready, observed = adaptive(interval=3), {"losses": np.ones((300, 6)), "delays": np.arange(6)}
     asked = [ready.asked().all() for _ in play_all(ready, SETUP, 7, [observed] * 7)]
     assert asked == [True, False, False, True, False, False, True]
 
 
 def test_a_tier_without_credits_is_no_longer_drawn():
-    drawn = tiers_of_rounds(prepared(credits=(1, 2, 100)), lambda t: np.ones(6), 12)
+    drawn = tiers_of_rounds(adaptive(credits=(1, 2, 100)), lambda t: np.ones(6), 12)
     assert [(drawn == tier).sum(0).max() for tier in (0, 1)] == [1, 2]
     with pytest.raises(InputError, match="2 values for 3 tiers"):
-        prepared(credits=(1, 2))
+        adaptive(credits=(1, 2))

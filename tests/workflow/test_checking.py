@@ -15,10 +15,14 @@ from fedsampling.workflow import checking
 from fedsampling.workflow.project import Project
 
 SCHEME = '''"""Uniform sampling."""
+from dataclasses import dataclass
 import numpy as np
 from fedsampling import Scheme, Slots
 from fedsampling.samplers.protocol.draws import distinct
 
+@dataclass
+class Memory:
+    rounds: int
 
 class Mine(Scheme, name="mine"):
     """m clients, all alike."""
@@ -26,21 +30,25 @@ class Mine(Scheme, name="mine"):
     m: int = 4
     {settings}
 
-    def prepare(self, setup):
-        {prepare}
+    def initial_state(self, setup):
+        {initial_state}
 
-    def select(self, view, rng):
+    def learn(self, state, slots, view):
+        {learn}
+
+    def select(self, state, view, rng):
         {select}
         return Slots.stack(distinct(len(view.p), rng.uniforms("clients", self.m)))
 
-    def weigh(self, slots, view, rng):
+    def weigh(self, state, slots, view, rng):
         {weigh}
         return len(view.p) / self.m * view.p[slots.client]
 '''
 
 
 def sampler_file(tmp_path, **parts):
-    settings = {"settings": "", "prepare": "pass", "select": "pass", "weigh": "pass"} | parts
+    bodies = {"initial_state": "pass", "learn": "return state", "select": "pass", "weigh": "pass"}
+    settings = {"settings": "", **bodies, **parts}
     file = tmp_path / "mine.py"
     file.write_text(SCHEME.format(**settings))
     return file
@@ -51,8 +59,9 @@ def checked(tmp_path, *options, **parts):
     return CliRunner().invoke(main, ["check-sampler", str(file), *options], catch_exceptions=False)
 
 
-def test_state_in_plain_attributes_passes_the_check(tmp_path):
-    result = checked(tmp_path, prepare="self.k = 0", select="self.k += 1")
+def test_a_state_that_is_a_dataclass_passes_the_check(tmp_path):
+    learn = "state.rounds += 1; return state"
+    result = checked(tmp_path, initial_state="return Memory(0)", learn=learn)
     assert result.exit_code == 0, result.stderr
     assert "60 clients" in result.stdout
 
@@ -75,18 +84,30 @@ def test_wrong_settings_on_the_command_line_are_one_line(tmp_path, forget_own_fi
             {"settings": "unbiased = False", "weigh": "return np.full(len(slots), 50.0)"},
             "equal clients: weights: the mean of Σω is 200; expected 0.1 to 10",
         ),
+        (
+            {"initial_state": "return {'k': 0}"},
+            "equal clients: sampler mine: initial_state returned a dict; must be a dataclass or",
+        ),
+        (
+            {"initial_state": "return Memory(0)", "learn": "state.rounds += 1"},
+            "equal clients: sampler mine, round 0: learn returned None; must return the state",
+        ),
+        (
+            {"initial_state": "self.k = 0"},
+            "equal clients: sampler mine: mine.py:18, in initial_state: AttributeError: self.k",
+        ),
         # A file that cannot be loaded.
-        ({"settings": "c = 3"}, ":7: class Mine: 'c' has no type; write 'c: int = 3' to make it"),
-        ({"settings": "unbiased: bool = False"}, ":7: class Mine: unbiased cannot be a setting"),
-        ({"settings": "g: np.random.Generator"}, ":7: class Mine: no setting can hold a numpy."),
-        ({"settings": "import nothing_like_it"}, ":11, in Mine: ModuleNotFoundError: No module"),
-        ({"prepare": "self.k = = 0"}, ": line 14: SyntaxError: invalid syntax; fix the file"),
-        ({"settings": "raise SystemExit(3)"}, ":11, in Mine: SystemExit(3)"),
+        ({"settings": "c = 3"}, ":11: class Mine: 'c' has no type; write 'c: int = 3' to make it"),
+        ({"settings": "unbiased: bool = False"}, ":11: class Mine: unbiased cannot be a setting"),
+        ({"settings": "g: np.random.Generator"}, ":11: class Mine: no setting can hold a numpy."),
+        ({"settings": "import nothing_like_it"}, ":15, in Mine: ModuleNotFoundError: No module"),
+        ({"learn": "k = = 0"}, ": line 21: SyntaxError: invalid syntax; fix the file"),
+        ({"settings": "raise SystemExit(3)"}, ":15, in Mine: SystemExit(3)"),
     ],
 )
 def test_an_error_is_one_line_with_its_root_cause(tmp_path, parts, text, forget_own_files):
     file = sampler_file(tmp_path, **parts)
-    line = line_of(lambda: check_sampler(from_words(str(file), []), runs=400))
+    line = line_of(lambda: check_sampler(*from_words(str(file), []), runs=400))
     assert line.startswith(f"{file}{text}" if text.startswith(":") else text)
 
 
@@ -106,7 +127,7 @@ def test_an_endless_loop_is_located(tmp_path):
     loop = "import itertools; sum(itertools.count())"
     text = complaint_of(checked(tmp_path, "--timeout", "10", select=loop))
     assert text.startswith(f"{tmp_path / 'mine.py'}: no result after 10 s, in select (")
-    assert "mine.py:17); look for an endless loop" in text
+    assert "mine.py:24); look for an endless loop" in text
 
 
 # Costs of a plan: its table, and the file for the requests of cluster jobs.

@@ -27,10 +27,10 @@ class Mine(Scheme, name="mine_compared"):
     factor: float = 1.0
     unbiased = False
 
-    def select(self, view, rng):
+    def select(self, state, view, rng):
         return Slots.stack(distinct(len(view.p), rng.uniforms("clients", self.m)))
 
-    def weigh(self, slots, view, rng):
+    def weigh(self, state, slots, view, rng):
         return np.full(len(slots), self.factor / self.m)
 '''
 

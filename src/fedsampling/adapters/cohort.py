@@ -16,8 +16,9 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.data.user_arrays import numbers
-from fedsampling.samplers.checks.validation import Checked, call
+from fedsampling.samplers.checks.validation import Checked
 from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
 # Information that a sampler may need.  Other frameworks' clients do not send gradients or features
@@ -60,16 +61,17 @@ class Cohort:
         sizes = sizes.astype(np.int64)
         self._n_samples, self._p, self._seeds = sizes, sizes / sizes.sum(), np.array([seed])
         self._delays = None if delays is None else np.asarray(delays, float)
-        self._scheme = scheme.prepared(
+        self._sampler = prepared(
+            scheme,
             Setup(
                 sizes,
                 self._p,
                 dimension=dimension,
                 delays=self._delays,
                 labels=None if labels is None else np.asarray(labels, np.int64),
-            )
+            ),
         )
-        self._checked = Checked(self._scheme, 1, lambda rows: np.isfinite(rows).all(1))
+        self._checked = Checked(self._sampler, 1, lambda rows: np.isfinite(rows).all(1))
 
     def select(
         self, round: int, offered: Sequence[int] | None = None, losses: ArrayLike | None = None
@@ -81,22 +83,22 @@ class Cohort:
         """
         n = len(self._p)
         available = np.arange(n) if offered is None else np.sort(np.asarray(offered, np.int64))
-        if len(available) < n and not self._scheme.intermittent:
+        if len(available) < n and not self._sampler.intermittent:
             raise InputError(
-                f"scheme: {self._scheme.named} requires all {n} clients to be available in every "
+                f"scheme: {self._sampler.named} requires all {n} clients to be available in every "
                 f"round, but {len(available)} are; wait for the others, or use another sampler"
             )
         observed: dict[str, Any] = {}
-        if "losses" in self._scheme.needs:
+        if "losses" in self._sampler.needs:
             observed["losses"] = self._required("losses", losses, n)[None]
-        if "delays" in self._scheme.needs:
+        if "delays" in self._sampler.needs:
             observed["delays"] = self._delays
         self._rng = Draws(self._seeds, round)
         self._view = View(self._n_samples, self._p, round, 1, observed).restricted_to(available)
         self._slots: Slots = self._checked.select(self._view, self._rng)
         if (self._slots.scale != 1).any():
             raise InputError(
-                f"scheme: {self._scheme.named} scales the clients' steps, which other frameworks "
+                f"scheme: {self._sampler.named} scales the clients' steps, which other frameworks "
                 "do not support; use another sampler, or fedsampling.train"
             )
         return [int(client) for client in self._slots.client]
@@ -109,7 +111,7 @@ class Cohort:
         for samplers that need them.
         """
         observed: Mapping[str, Any] = self._view.observed
-        needs, k = self._scheme.needs, len(self._slots)
+        needs, k = self._sampler.needs, len(self._slots)
         if np.ndim(updates) != 2 or len(updates) != k:
             raise InputError(f"updates: shape {np.shape(updates)}; must be a row for each of {k}")
         if "update_norms" in needs:
@@ -118,14 +120,16 @@ class Cohort:
         if "work_losses" in needs:
             observed = {**observed, "work_losses": self._required("work_losses", work_losses, k)}
         if "updates" in needs:
-            call(self._scheme, "saw_updates", self._view.round, self._slots, updates)
+            observed = {**observed, "updates": updates}
         view = replace(self._view, observed=observed)
-        return self._checked.weigh(self._slots, view, self._rng, updates=updates)
+        omega = self._checked.weigh(self._slots, view, self._rng, updates=updates)
+        self._sampler.learn()
+        return omega
 
     def _required(self, name: str, value: ArrayLike | None, size: int) -> Array:
         """Return required information as an array; raise InputError if it is missing or wrong."""
         if value is None:
-            raise InputError(f"{name}: {self._scheme.named} needs them; pass one value per client")
+            raise InputError(f"{name}: {self._sampler.named} needs them; pass one value per client")
         array = numbers(value, name)
         if array.shape != (size,):
             raise InputError(f"{name}: shape {array.shape}; must be ({size},)")

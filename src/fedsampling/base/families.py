@@ -295,4 +295,4 @@ def description(member: type) -> str:
 def _text(value: object) -> str:
     if isinstance(value, frozenset):
         return ", ".join(sorted(value))
-    return "by its settings" if isinstance(value, property) else str(value)
+    return "by its settings" if value is None or isinstance(value, property) else str(value)

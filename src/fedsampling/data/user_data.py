@@ -10,7 +10,7 @@ import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -184,7 +184,28 @@ def federated(
     return _described(data, names, client_info)
 
 
-def from_clients(samples: "Mapping[Any, Any] | Iterable[Any]", **options: Any) -> FederatedDataset:
+class SampleOptions(TypedDict, total=False):
+    """Keywords of :func:`federated` that :func:`from_clients` accepts."""
+
+    x_test: Any
+    y_test: Any
+    test_share: float | None
+    client_info: "pd.DataFrame | Mapping[str, Any] | None"
+    tokens: bool
+    importance: Importance
+    name: str
+    seed: int
+
+
+class TableOptions(SampleOptions, total=False):
+    """Keywords of :func:`federated` that :func:`from_frame` accepts."""
+
+    partition: str | Mapping[str, Any] | Partition | None
+
+
+def from_clients(
+    samples: "Mapping[Any, Any] | Iterable[Any]", **options: Unpack[SampleOptions]
+) -> FederatedDataset:
     """Make a dataset from the samples of each client.
 
     Parameters
@@ -237,11 +258,12 @@ def from_clients(samples: "Mapping[Any, Any] | Iterable[Any]", **options: Any) -
     tests = {name: test for name, (_, test) in parts.items() if test is not None}
     if tests and (key := next((key for key in ("x_test", "test_share") if key in options), None)):
         raise InputError(f"{key}: the clients have tests of their own; remove one of the two")
+    keywords: dict[str, Any] = {**options}
     if tests:
         x, y, clients = _pooled(tests, "tests ")
-        options = {**options, "x_test": x, "y_test": y, "clients_test": clients}
+        keywords |= {"x_test": x, "y_test": y, "clients_test": clients}
     x, y, clients = _pooled(trains, "")
-    return federated(x, y, clients=clients, **options)
+    return federated(x, y, clients=clients, **keywords)
 
 
 def from_frame(
@@ -252,7 +274,7 @@ def from_frame(
     features: Any = None,
     test: Any = None,
     encode: Encode | None = None,
-    **options: Any,
+    **options: Unpack[TableOptions],
 ) -> FederatedDataset:
     """Make a dataset from a pandas table with one row per sample.
 
@@ -292,16 +314,17 @@ def from_frame(
     checked = check(_Options, {"encode": encode}, "").encode
     columns = (target, features, client, test)
     train, tests, encoding = train_and_test(frame, *columns, encodes=checked is not None)
-    info = options.get("client_info")
+    keywords: dict[str, Any] = {**options}
+    info = keywords.get("client_info")
     if is_table(info):
         named = columns_of(info).items()
-        options["client_info"] = {"client" if name == client else name: v for name, v in named}
+        keywords["client_info"] = {"client" if name == client else name: v for name, v in named}
     if tests is not None:
         for key in ("x_test", "y_test", "test_share"):
-            if options.get(key) is not None:
+            if keywords.get(key) is not None:
                 raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
-        options |= {"x_test": tests.x, "y_test": tests.y, "clients_test": tests.owner}
-    data = federated(train.x, train.y, clients=train.owner, **options)
+        keywords |= {"x_test": tests.x, "y_test": tests.y, "clients_test": tests.owner}
+    data = federated(train.x, train.y, clients=train.owner, **keywords)
     return data if checked is None or encoding is None else standardised(data, encoding, checked)
 
 
@@ -311,7 +334,7 @@ def from_huggingface(
     target: str,
     features: str | Sequence[str] | None = None,
     client: str | None = None,
-    **options: Any,
+    **options: Unpack[TableOptions],
 ) -> FederatedDataset:
     """Make a dataset from a ``datasets.Dataset`` of Hugging Face, or any object with named columns.
 

@@ -67,11 +67,16 @@ def page() -> str:
 
 
 def in_words(member: type[Scheme], name: str) -> str:
-    """Return a boolean attribute of a class as yes or no; as the condition if it is a property."""
+    """Return a boolean attribute of a class as yes or no, or the condition that decides it.
+
+    It is the docstring of a property, or, if `name` is None, of the method ``is_<name>``.
+    """
     attribute = getattr_static(member, name)
-    if isinstance(attribute, property):
-        return cleandoc(attribute.__doc__ or "").rstrip(".").lower()
-    return "yes" if attribute else "no"
+    if attribute is None:
+        attribute = getattr(member, f"is_{name}")
+    elif not isinstance(attribute, property):
+        return "yes" if attribute else "no"
+    return cleandoc(attribute.__doc__ or "").rstrip(".").lower().replace("whether", "true if", 1)
 
 
 def references(documented: Any) -> str:

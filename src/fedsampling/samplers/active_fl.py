@@ -7,6 +7,8 @@ and Algorithm 1.  Neither its text nor the authors' code was available; our code
 AFL servers of Plato and other simulators on α1, α2, α3, softmax, and rounding (1 − α3) m down.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from pydantic import Field
 
@@ -47,6 +49,13 @@ def odds(values: Array, excluded: float, temperature: float) -> Array:
     return relative
 
 
+@dataclass
+class Valuations:
+    """v_k, infinite if client k was never selected, shape (runs, n)."""
+
+    values: Array
+
+
 class ActiveFL(
     Scheme, name="active_fl", title="Active federated learning (ActiveFL)", short="ActiveFL"
 ):
@@ -67,28 +76,28 @@ class ActiveFL(
 
     m: Positive
     least: float = Field(
-        0.75, ge=0, lt=1, description="α1: fraction of clients left out, those of lowest value"
+        default=0.75,
+        ge=0,
+        lt=1,
+        description="α1: fraction of clients left out, those of lowest value",
     )
-    temperature: NotNegative = Field(0.01, description="α2: exponent of the valuation")
-    uniform: float = Field(0.1, ge=0, le=1, description="α3: fraction of m drawn uniformly")
+    temperature: NotNegative = Field(default=0.01, description="α2: exponent of the valuation")
+    uniform: float = Field(default=0.1, ge=0, le=1, description="α3: fraction of m drawn uniformly")
 
     needs = frozenset({"work_losses"})
     unbiased = False
     intermittent = True
-    memory = ("values",)
     grid = {
         "least": (0.0, 0.9, "linear"),
         "temperature": (0.01, 10.0, "log"),
         "uniform": (0.0, 0.5, "linear"),
     }
 
-    _values: Array  # v_k, shape (runs, n)
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> Valuations:
         """Mark all valuations as unknown."""
-        self._values = np.full((setup.runs, len(setup.p)), np.inf)
+        return Valuations(np.full((setup.runs, len(setup.p)), np.inf))
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: Valuations, view: View, rng: Draws) -> Slots:
         """Draw ⌊(1 − α3) m⌋ clients by valuation, and the remaining clients uniformly."""
         n, offered = len(view.p), view.offered
         m = min(self.m, len(offered))
@@ -96,7 +105,7 @@ class ActiveFL(
         chosen = []
         for run in range(view.runs):
             relative = np.zeros(n)
-            relative[offered] = odds(self._values[run, offered], self.least, self.temperature)
+            relative[offered] = odds(state.values[run, offered], self.least, self.temperature)
             count = min(int((1 - self.uniform) * m), int((relative > 0).sum()))
             by_value = candidates(relative, count, u_value[run : run + 1])[0]
             remaining = np.delete(offered, np.searchsorted(offered, by_value))
@@ -105,9 +114,13 @@ class ActiveFL(
             chosen.append(np.concatenate([by_value, uniformly]))
         return Slots.stack(chosen)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return p_i divided by the sum over the selected clients, and store their valuations."""
+    def weigh(self, state: Valuations, slots: Slots, view: View, rng: Draws) -> Array:
+        """Return p_i divided by the sum over the selected clients."""
+        return normalised_importances(slots, view)
+
+    def learn(self, state: Valuations, slots: Slots, view: View) -> Valuations:
+        """Store the participants' valuations."""
         # The losses of a run that diverges may be anything; they must not stop the other runs.
         loss = np.nan_to_num(view.observed["work_losses"], nan=0.0, posinf=0.0)
-        self._values[slots.run, slots.client] = valuation(view.n_samples[slots.client], loss)
-        return normalised_importances(slots, view)
+        state.values[slots.run, slots.client] = valuation(view.n_samples[slots.client], loss)
+        return state

@@ -8,6 +8,8 @@ McMahan, Moore, Ramage, Hampson, Agüera y Arcas: Communication-Efficient Learni
 from Decentralized Data. AISTATS 2017 (arXiv 1602.05629).
 """
 
+from typing import Any
+
 import numpy as np
 
 from fedsampling.base.arrays import Array
@@ -35,11 +37,11 @@ class Full(Scheme, name="full", title="Full participation (all clients)", short=
 
     intermittent = True
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: None, view: View, rng: Draws) -> Slots:
         """Select all available clients."""
         return Slots.stack([view.offered] * view.runs)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: None, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i."""
         return view.p[slots.client]
 
@@ -60,11 +62,11 @@ class MD(Scheme, name="md", title="MD sampling (multinomial)", short="MD"):
 
     intermittent = True
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: None, view: View, rng: Draws) -> Slots:
         """Draw l_1, …, l_m with P(l_k = i) = p_i."""
         return Slots.drawn(invert(view.p, rng.uniforms("clients", self.m)), self.duplicates)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: None, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each draw."""
         return slots.times / self.m
 
@@ -81,13 +83,13 @@ class Uniform(Scheme, name="uniform", title="Uniform sampling", short="Uniform")
 
     intermittent = True
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: Any, view: View, rng: Draws) -> Slots:
         """Draw m distinct clients; all subsets are equally likely."""
         n = len(view.offered)
         u = rng.uniforms("clients", self.m)[:, :n]
         return Slots.stack(view.offered[distinct(n, u)])
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: Any, slots: Slots, view: View, rng: Draws) -> Array:
         """Return (n/m) p_i for each selected client."""
         n = len(view.offered)
         return n / min(self.m, n) * view.p[slots.client]
@@ -112,7 +114,7 @@ class FedAvg(
     unbiased = False
     shrinks = True
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: None, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i for each selected client."""
         return view.p[slots.client]
 
@@ -132,18 +134,13 @@ class FedAvgNormalised(
     McMahan et al. 2017, Algorithm 1: weights n_k / m_t with m_t = Σ_S n_k (later arXiv versions).
     """
 
-    _equal: bool
+    unbiased = None
 
-    @property
-    def unbiased(self) -> bool:  # type: ignore[override]
-        """True if all clients are equally important."""
-        return self._equal
+    def is_unbiased(self, setup: Setup) -> bool:
+        """Whether all clients are equally important."""
+        return bool(np.ptp(setup.p) < 1e-12)
 
-    def prepare(self, setup: Setup) -> None:
-        """Determine whether all clients are equally important."""
-        self._equal = bool(np.ptp(setup.p) < 1e-12)
-
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: None, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the selected clients."""
         return normalised_importances(slots, view)
 
@@ -156,7 +153,7 @@ class Random(FedAvgNormalised, name="random", title="Random selection", short="r
     Harshvardhan et al. 2025, section 7.1: "the random baseline samples clients uniformly".
     """
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: None, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each selected client."""
         return np.full(len(slots), 1 / min(self.m, len(view.offered)))
 
@@ -171,16 +168,16 @@ class Poisson(Scheme, name="poisson", title="Poisson sampling", short="Poisson")
 
     m: Positive
 
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> None:
         """Reject a population in which some m p_i exceeds one."""
         check_poisson(setup.p, self.m)
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: None, view: View, rng: Draws) -> Slots:
         """Include each client independently with probability m p_i."""
         inclusion = check_poisson(view.p, self.m)
         return Slots.of(rng.uniforms("clients", len(view.p)) < inclusion)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: None, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each selected client."""
         return np.full(len(slots), 1 / self.m)
 
@@ -193,7 +190,7 @@ class Binomial(Uniform, name="binomial", title="Binomial sampling", short="Binom
     Fraboni et al. 2022, equation (49).
     """
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: None, view: View, rng: Draws) -> Slots:
         """Include each client independently with probability m/n."""
         member = rng.uniforms("clients", len(view.p)) < self.m / len(view.offered)
         available = np.isin(np.arange(len(view.p)), view.offered)

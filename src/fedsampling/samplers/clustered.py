@@ -16,6 +16,7 @@ for Clients Selection in Federated Learning. ICML 2021 (arXiv 2105.05883).
 Ward: Hierarchical grouping to optimize an objective function. JASA 1963.
 """
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -232,6 +233,13 @@ def _checked(n_samples: NDArray[np.integer], m: int) -> Ints:
     return counts
 
 
+@dataclass
+class Pieces:
+    """The clients of W_1, …, W_m, with their probabilities."""
+
+    of_draw: list[tuple[Ints, Array]]
+
+
 class ClusteredSize(
     Scheme,
     name="clustered_size",
@@ -248,27 +256,33 @@ class ClusteredSize(
     m: Positive
     duplicates: Duplicates = "independently"
 
-    _pieces: list[tuple[Ints, Array]]  # clients of W_1, …, W_m, with their probabilities
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> Pieces:
         """Compute the distributions W_1, …, W_m."""
         M = counts(setup).sum()
-        self._pieces = [
-            (clients, units / M) for clients, units in pieces_by_size(counts(setup), self.m)
-        ]
+        pieces = pieces_by_size(counts(setup), self.m)
+        return Pieces([(clients, units / M) for clients, units in pieces])
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: Pieces, view: View, rng: Draws) -> Slots:
         """Draw l_k from W_k for k = 1, …, m."""
         u = rng.uniforms("clients", self.m)
         drawn = [
             clients[invert(probabilities, u_k)]
-            for (clients, probabilities), u_k in zip(self._pieces, u.T, strict=True)
+            for (clients, probabilities), u_k in zip(state.of_draw, u.T, strict=True)
         ]
         return Slots.drawn(np.stack(drawn, axis=-1), self.duplicates)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: Pieces, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each draw."""
         return slots.times / self.m
+
+
+@dataclass
+class LastUpdates:
+    """The clients' sizes and last updates."""
+
+    counts: Ints  # n_i, shape (n,)
+    G: NDArray[np.float32]  # shape (runs, n, d)
+    pairs: Array  # of the updates, shape (runs, n, n)
 
 
 class ClusteredSimilarity(
@@ -288,50 +302,49 @@ class ClusteredSimilarity(
 
     m: Positive
     duplicates: Duplicates = "independently"
-    measure: Literal["arccos", "l2", "l1"] = Field("arccos", description="dissimilarity ρ_ij")
+    measure: Literal["arccos", "l2", "l1"] = Field(
+        default="arccos", description="dissimilarity ρ_ij"
+    )
     ward: Literal["paper", "code"] = Field(
-        "paper", description="Ward's method on the dissimilarities, or on rows of their matrix"
+        default="paper",
+        description="Ward's method on the dissimilarities, or on rows of their matrix",
     )
 
     needs = frozenset({"updates"})
     pair_matrices = 5
-    memory = ("G", "pairs")
     grid = {"measure": ("arccos", "l2", "l1")}
 
-    _counts: Ints
-    _G: NDArray[np.float32]  # last updates, shape (runs, n, d)
-    _pairs: Array
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> LastUpdates:
         """Start from updates of zero, whose pairs are zero as well."""
-        self._counts = counts(setup)
-        n = len(self._counts)
-        self._G = np.zeros((setup.runs, n, setup.dimension), np.float32)
-        self._pairs = np.zeros((setup.runs, n, n))
+        n = len(setup.p)
+        G = np.zeros((setup.runs, n, setup.dimension), np.float32)
+        return LastUpdates(counts(setup), G, np.zeros((setup.runs, n, n)))
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: LastUpdates, view: View, rng: Draws) -> Slots:
         """Compute W_1, …, W_m in each run from the last updates, and draw l_k from W_k."""
         u = rng.uniforms("clients", self.m)
         clients = []
         for run, generator in enumerate(rng.generators("groups")):
-            rho = from_pairs(self._pairs[run], self.measure, self.ward)
-            units = units_by_similarity(self._counts, rho, self.m, generator, self.ward)
+            rho = from_pairs(state.pairs[run], self.measure, self.ward)
+            units = units_by_similarity(state.counts, rho, self.m, generator, self.ward)
             clients.append(one_from_each(shares(units), u[run]))
         return Slots.drawn(np.stack(clients), self.duplicates)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: LastUpdates, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each draw."""
         return slots.times / self.m
 
-    def saw_updates(self, slots: Slots, updates: NDArray[np.float32]) -> None:
+    def learn(self, state: LastUpdates, slots: Slots, view: View) -> LastUpdates:
         """Store each client's last update, and combine it with all updates."""
+        updates = view.observed["updates"]
         finite = np.isfinite(updates).all(1, keepdims=True)  # a diverging run must not stop others
-        self._G[slots.run, slots.client] = np.where(finite, updates, 0)
+        state.G[slots.run, slots.client] = np.where(finite, updates, 0)
         for run in np.unique(slots.run):
             clients = np.unique(slots.client[slots.run == run])
-            new_pairs = pairs(self._G[run], self.measure, clients)
-            self._pairs[run, clients] = new_pairs
-            self._pairs[run, :, clients] = new_pairs
+            new_pairs = pairs(state.G[run], self.measure, clients)
+            state.pairs[run, clients] = new_pairs
+            state.pairs[run, :, clients] = new_pairs
+        return state
 
 
 def counts(setup: Setup) -> Ints:

@@ -11,6 +11,7 @@ Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated Lear
 Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), section 5, Algorithms 2 and 3.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -38,6 +39,14 @@ Rule = Annotated[
 ]
 
 
+@dataclass
+class Solutions:
+    """The solution of each run, and the B that it solves, shape (runs, n, n); NaN before any."""
+
+    B: Array
+    of_run: list[Solution]
+
+
 class DelayHet(Scheme):
     """Base class: the problem of B and the delays, solved when B changes."""
 
@@ -48,23 +57,23 @@ class DelayHet(Scheme):
     pair_matrices = 6
     unbiased = False
 
-    _solved: dict[int, tuple[Array, Solution]]  # B and its solution, of each run
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> Solutions:
         """Start without a solution."""
-        self._solved = {}
+        n = len(setup.p)
+        none = np.zeros(0, np.int64), np.zeros(0)
+        return Solutions(np.full((setup.runs, n, n), np.nan), [none] * setup.runs)
 
-    def solutions(self, view: View) -> list[Solution]:
-        """Return each run's solution; reuse the last solution of any run with the same B."""
-        delays = view.observed["delays"]
+    def begin(self, state: Solutions, view: View, rng: Draws) -> Solutions:
+        """Solve each run's problem; reuse the last solution of any run with the same B."""
         for run, B in enumerate(view.observed["heterogeneity"]):
-            runs = (key for key in (run, *self._solved) if key in self._solved)
-            equal_run = next((key for key in runs if np.array_equal(self._solved[key][0], B)), None)
-            if equal_run is not None:
-                self._solved[run] = self._solved[equal_run]
+            others = (run, *range(view.runs))
+            equal = next((k for k in others if np.array_equal(state.B[k], B)), None)
+            if equal is None:
+                solution = self.solve(np.asarray(B, np.float64), view.observed["delays"])
             else:
-                self._solved[run] = np.array(B), self.solve(np.asarray(B, np.float64), delays)
-        return [self._solved[run][1] for run in range(view.runs)]
+                solution = state.of_run[equal]
+            state.B[run], state.of_run[run] = B, solution
+        return state
 
     def solve(self, B: Array, delays: Array) -> Solution:
         """Choose clients for one run.
@@ -104,25 +113,23 @@ class DelayHetSubmodular(
     Harshvardhan et al. 2025, Algorithm 2; the weights are Definition 1's.
     """
 
-    solver: Literal["exact", "minnorm"] = Field("minnorm", description="scan, or the paper's")
+    solver: Literal["exact", "minnorm"] = Field(
+        default="minnorm", description="scan, or the paper's"
+    )
 
     grid = {"share": (0.5, 0.99, "linear")}
-
-    _weights: Array
 
     def expected_clients(self, clients: int, rounds: int) -> float:
         """Return two fifths: in the published runs the sets have 1/3 to 1/2 of the clients."""
         return 0.4 * clients
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: Solutions, view: View, rng: Draws) -> Slots:
         """Select each run's best set."""
-        solutions = self.solutions(view)
-        self._weights = np.concatenate([alpha for _, alpha in solutions])
-        return Slots.stack([clients for clients, _ in solutions])
+        return Slots.stack([clients for clients, _ in state.of_run])
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: Solutions, slots: Slots, view: View, rng: Draws) -> Array:
         """Return α_i, the share of the clients that i represents."""
-        return self._weights
+        return np.concatenate([alpha for _, alpha in state.of_run])
 
     def solve(self, B: Array, delays: Array) -> Solution:
         """Run Algorithm 2; weights are determined from B itself."""
@@ -145,27 +152,28 @@ class DelayHetSampling(
 
     m: Positive = Field(description="K: number of draws")
     solver: Literal["trust-constr", "analytic", "vertex"] = "trust-constr"
-    k: Positive = Field(1, description="draws in the objective; the paper uses 1 for any m")
-    iterations: Annotated[int, Field(ge=0)] = Field(1000, description="maximum for the solver")
-    start: Literal["uniform", "fast"] = Field("uniform", description="equal, or as 1/τ_i")
+    k: Positive = Field(default=1, description="draws in the objective; the paper uses 1 for any m")
+    iterations: Annotated[int, Field(ge=0)] = Field(
+        default=1000, description="maximum for the solver"
+    )
+    start: Literal["uniform", "fast"] = Field(default="uniform", description="equal, or as 1/τ_i")
     bound: Literal["everywhere", "start"] = hashed_if_set(
         "everywhere",
         description="where B_p < 1 is enforced in addition to Assumption 3: for every "
         "distribution, which also bounds the entries of B, or where the solver starts",
     )
-    jacobian: Literal["2-point", "exact"] = Field("2-point", description="for trust-constr")
+    jacobian: Literal["2-point", "exact"] = Field(default="2-point", description="for trust-constr")
     duplicates: Duplicates = "independently"
 
     grid = {"share": (0.5, 0.99, "linear")}
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: Solutions, view: View, rng: Draws) -> Slots:
         """Draw m clients in each run from its best distribution."""
         u = rng.uniforms("clients", self.m)
-        solutions = self.solutions(view)
-        clients = [invert(p, u_run) for (_, p), u_run in zip(solutions, u, strict=True)]
+        clients = [invert(p, u_run) for (_, p), u_run in zip(state.of_run, u, strict=True)]
         return Slots.drawn(np.stack(clients), self.duplicates)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: Solutions, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each draw."""
         return slots.times / self.m
 

@@ -6,6 +6,7 @@ Wang, Guo, Lin, Tang: DELTA: Diverse Client Sampling for Fasting Federated Learn
 (arXiv 2205.13925).
 """
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -13,10 +14,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array
+from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
+from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.draws import invert
 from fedsampling.samplers.protocol.slots import Setup, Slots, View
-from fedsampling.samplers.tracked import Tracked
+from fedsampling.samplers.tracked import TrackedState
 
 
 def diversities(updates: NDArray[np.floating], beta: float) -> Array:
@@ -40,7 +43,14 @@ def diversities(updates: NDArray[np.floating], beta: float) -> Array:
     return score
 
 
-class Delta(Tracked, name="delta", title="Diverse client sampling (DELTA)", short="DELTA"):
+@dataclass
+class DeltaState(TrackedState):
+    """The tracked probabilities, and the importances among all clients, shape (n,)."""
+
+    importance: Array
+
+
+class Delta(Scheme, name="delta", title="Diverse client sampling (DELTA)", short="DELTA"):
     """m draws with replacement; clients whose updates differ more from the others are likelier.
 
     A client drawn twice trains once, with twice the weight.
@@ -60,39 +70,45 @@ class Delta(Tracked, name="delta", title="Diverse client sampling (DELTA)", shor
     2023, since the NeurIPS version was not available for comparison.
     """
 
+    m: Positive
     beta: Annotated[float, Field(ge=0, le=1)] = Field(
-        1.0, description="β: weight of the diversity in the score; the norm has weight 1 − β"
+        default=1.0,
+        description="β: weight of the diversity in the score; the norm has weight 1 − β",
     )
 
     needs = frozenset({"updates"})
+    intermittent = True
     grid = {"beta": (0.1, 1.0, "log")}
 
-    _q: Array
-    _importance: Array
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> DeltaState:
         """Start from equal probabilities."""
-        super().prepare(setup)
-        self._importance = setup.p
+        equal = TrackedState.equal(setup)
+        return DeltaState(equal.tracked, equal.round, setup.p)
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def begin(self, state: DeltaState, view: View, rng: Draws) -> DeltaState:
+        """Restrict the tracked probabilities to the available clients."""
+        state.round = np.zeros((view.runs, len(view.p)))
+        state.round[:, view.offered] = state.tracked[:, view.offered]
+        state.round /= state.round.sum(1, keepdims=True)
+        return state
+
+    def select(self, state: DeltaState, view: View, rng: Draws) -> Slots:
         """Draw m clients in each run from its tracked probabilities."""
-        self._q = np.zeros((view.runs, len(view.p)))
-        self._q[:, view.offered] = self._tracked[:, view.offered]
-        self._q /= self._q.sum(1, keepdims=True)
         u = rng.uniforms("clients", self.m)
-        drawn = [invert(q, u_run) for q, u_run in zip(self._q, u, strict=True)]
+        drawn = [invert(q, u_run) for q, u_run in zip(state.round, u, strict=True)]
         return Slots.drawn(np.stack(drawn), "once")
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: DeltaState, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i/(m q_i) for each draw."""
-        q = self._q[slots.run, slots.client]
+        q = state.round[slots.run, slots.client]
         return view.p[slots.client] * slots.times / (self.m * q)
 
-    def saw_updates(self, slots: Slots, updates: NDArray[np.float32]) -> None:
+    def learn(self, state: DeltaState, slots: Slots, view: View) -> DeltaState:
         """Update the probabilities from the participants' updates."""
         for run in np.unique(slots.run):
             in_run = slots.run == run
             clients = slots.client[in_run]
-            scores = self._importance[clients] * diversities(updates[in_run], self.beta)
-            self.track(int(run), clients, scores)
+            updates = view.observed["updates"][in_run]
+            scores = state.importance[clients] * diversities(updates, self.beta)
+            state.track(int(run), clients, scores)
+        return state

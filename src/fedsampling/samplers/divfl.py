@@ -12,6 +12,7 @@ Minoux: Accelerated greedy algorithms for maximizing submodular set functions. 1
 """
 
 import heapq
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
-from fedsampling.samplers.protocol.slots import Slots, View
+from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
 BLOCK_COLUMNS = 1 << 20  # columns of the gradients that are converted to double precision at once
 
@@ -73,6 +74,14 @@ def lazy_greedy(D: Array, m: int) -> Ints:
     return np.array(chosen, np.int64)
 
 
+@dataclass
+class Selection:
+    """The clients of each run, and their weights one after another."""
+
+    clients: list[Ints]
+    omega: Array
+
+
 class DivFL(Scheme, name="divfl", title="Diverse client selection (DivFL)", short="DivFL"):
     """m clients whose last known gradients represent all clients' gradients.
 
@@ -86,9 +95,12 @@ class DivFL(Scheme, name="divfl", title="Diverse client selection (DivFL)", shor
     """
 
     m: Positive
-    greedy: Literal["lazy"] = Field("lazy", description="the only choice; part of all runs' hashes")
+    greedy: Literal["lazy"] = Field(
+        default="lazy", description="the only choice; part of all runs' hashes"
+    )
     weights: Literal["equal", "samples", "covered"] = Field(
-        "equal", description="1/m, by importance, or by importance of the represented clients"
+        default="equal",
+        description="1/m, by importance, or by importance of the represented clients",
     )
 
     needs = frozenset({"gradients"})
@@ -97,10 +109,12 @@ class DivFL(Scheme, name="divfl", title="Diverse client selection (DivFL)", shor
     intermittent = True
     grid = {"weights": ("samples", "equal", "covered")}
 
-    _omega: Array
+    def initial_state(self, setup: Setup) -> Selection:
+        """Start without a selection."""
+        return Selection([], np.zeros(0))
 
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Select each run's clients."""
+    def begin(self, state: Selection, view: View, rng: Draws) -> Selection:
+        """Select each run's clients by their gradients, and weigh them."""
         offered = view.offered
         m = min(self.m, len(offered))
         clients, omega = [], []
@@ -110,12 +124,15 @@ class DivFL(Scheme, name="divfl", title="Diverse client selection (DivFL)", shor
             chosen = lazy_greedy(D, m)
             clients.append(offered[chosen])
             omega.append(self._weights(D[chosen], chosen, view.p[offered]))
-        self._omega = np.concatenate(omega)
-        return Slots.stack(clients)
+        return Selection(clients, np.concatenate(omega))
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def select(self, state: Selection, view: View, rng: Draws) -> Slots:
+        """Return the selected clients."""
+        return Slots.stack(state.clients)
+
+    def weigh(self, state: Selection, slots: Slots, view: View, rng: Draws) -> Array:
         """Return the weights that the setting `weights` defines."""
-        return self._omega
+        return state.omega
 
     def _weights(self, D: Array, chosen: Ints, p: Array) -> Array:
         """Weigh the selected clients, whose distances to all clients are D, shape (m, n)."""

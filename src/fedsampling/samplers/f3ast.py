@@ -14,6 +14,8 @@ derivative, updates the rates before it weighs by p_k/r_k, and divides by m, sin
 one.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from pydantic import Field
 
@@ -45,6 +47,14 @@ def tracked(rates: Array, member: Bools, beta: float) -> Array:
     return (1 - beta) * rates + beta * member
 
 
+@dataclass
+class Rates:
+    """The importances among all clients, shape (n,), and the rates r, shape (runs, n)."""
+
+    p: Array
+    r: Array
+
+
 class F3AST(Scheme, name="f3ast", title="Sampling by participation rates (F3AST)", short="F3AST"):
     """m clients that have taken part least relative to their importance, weighted by 1/rate.
 
@@ -61,36 +71,36 @@ class F3AST(Scheme, name="f3ast", title="Sampling by participation rates (F3AST)
     """
 
     m: Positive
-    beta: Part = Field(0.001, description="β: weight of the current round in the rates")
+    beta: Part = Field(default=0.001, description="β: weight of the current round in the rates")
 
     unbiased = False
     intermittent = True
-    memory = ("rates",)
     grid = {"beta": (0.001, 0.3, "log")}
 
-    _p: Array
-    _rates: Array  # r, shape (runs, n)
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> Rates:
         """Start from the rates of uniform sampling."""
         n = len(setup.p)
-        self._p = setup.p
-        self._rates = np.full((setup.runs, n), min(self.m, n) / n)
+        return Rates(setup.p, np.full((setup.runs, n), min(self.m, n) / n))
 
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Select among the available clients, and update all rates."""
+    def select(self, state: Rates, view: View, rng: Draws) -> Slots:
+        """Select among the available clients."""
         u = rng.uniforms("clients", len(view.p))
         offered = view.offered
         clients = [
-            offered[greedy(self._p[offered], self._rates[run, offered], self.m, u[run, offered])]
-            for run in range(view.runs)
+            offered[greedy(state.p[offered], rates[offered], self.m, u_run[offered])]
+            for rates, u_run in zip(state.r, u, strict=True)
         ]
-        slots = Slots.stack(clients)
-        member = np.zeros(self._rates.shape, np.bool_)
-        member[slots.run, slots.client] = True
-        self._rates = tracked(self._rates, member, self.beta)
-        return slots
+        return Slots.stack(clients)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return p_i/r_i, with importances among all clients."""
-        return self._p[slots.client] / self._rates[slots.run, slots.client]
+    def weigh(self, state: Rates, slots: Slots, view: View, rng: Draws) -> Array:
+        """Return p_i/r_i, with importances among all clients and rates that include this round."""
+        return state.p[slots.client] / self._tracked(state, slots)[slots.run, slots.client]
+
+    def learn(self, state: Rates, slots: Slots, view: View) -> Rates:
+        """Update all rates."""
+        return Rates(state.p, self._tracked(state, slots))
+
+    def _tracked(self, state: Rates, slots: Slots) -> Array:
+        member = np.zeros(state.r.shape, np.bool_)
+        member[slots.run, slots.client] = True
+        return tracked(state.r, member, self.beta)

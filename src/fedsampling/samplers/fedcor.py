@@ -12,6 +12,8 @@ available; this module follows the authors' code, github.com/Yoruko-Tang/FedCor 
 ``src/GPR.py``, ``src/federated_main.py``, and ``src/options.py`` for the defaults.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from pydantic import Field
 
@@ -101,6 +103,17 @@ def greedy(K: Array, p: Array, discount: Array, m: int) -> Ints:
     return np.array(chosen, np.int64)
 
 
+@dataclass
+class FedCorState:
+    """The model of the loss changes, and what it was learned from."""
+
+    X: Array  # positions, shape (runs, dimension, n); drawn in the first round
+    before: Array  # losses before the last observed round, shape (runs, n)
+    changes: Array  # loss changes, shape (runs, history + 1, n)
+    times: Ints  # rounds of these changes, −1 if not yet observed, shape (history + 1,)
+    alpha: Array  # shape (runs, n)
+
+
 class FedCor(
     Scheme, name="fedcor", title="Correlation of clients' losses (FedCor)", short="FedCor"
 ):
@@ -120,88 +133,105 @@ class FedCor(
 
     m: Positive
     warm_up: Positive = Field(
-        25, description="last round, counted from 0, in which all clients report their losses"
+        default=25,
+        description="last round, counted from 0, in which all clients report their losses",
     )
-    interval: Positive = Field(5, description="Δt: rounds between later updates of the covariance")
-    history: Positive = Field(10, description="M: age in rounds of the oldest observed change")
-    forget: Part = Field(0.8, description="γ: factor on the weight of a round for each later one")
-    discount: Part = Field(0.9, description="β: factor on a client's gain for each selection")
-    dimension: Positive = Field(15, description="of the clients' positions")
-    noise: float = Field(0.01, gt=0, description="σ: standard deviation of the observations")
-    first_steps: Positive = Field(150, description="steps of Adam in each round of the warm-up")
-    later_steps: Positive = Field(100, description="steps of Adam at later updates")
+    interval: Positive = Field(
+        default=5, description="Δt: rounds between later updates of the covariance"
+    )
+    history: Positive = Field(
+        default=10, description="M: age in rounds of the oldest observed change"
+    )
+    forget: Part = Field(
+        default=0.8, description="γ: factor on the weight of a round for each later one"
+    )
+    discount: Part = Field(
+        default=0.9, description="β: factor on a client's gain for each selection"
+    )
+    dimension: Positive = Field(default=15, description="of the clients' positions")
+    noise: float = Field(
+        default=0.01, gt=0, description="σ: standard deviation of the observations"
+    )
+    first_steps: Positive = Field(
+        default=150, description="steps of Adam in each round of the warm-up"
+    )
+    later_steps: Positive = Field(default=100, description="steps of Adam at later updates")
 
     needs = frozenset({"losses"})
     pair_matrices = 4
     unbiased = False
-    memory = ("X", "before", "changes", "times", "alpha")
     grid = {
         "warm_up": (5, 25, "integer"),
         "interval": (2, 10, "integer"),
         "discount": (0.5, 1.0, "linear"),
     }
 
-    _X: Array  # positions, shape (runs, dimension, n); drawn in the first round
-    _before: Array  # losses before the last observed round, shape (runs, n)
-    _changes: Array  # loss changes, shape (runs, history + 1, n)
-    _times: Ints  # rounds of these changes, −1 if not yet observed, shape (history + 1,)
-    _alpha: Array  # shape (runs, n)
-    _reporting: Bools
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> FedCorState:
         """Start without observations."""
-        n = len(setup.p)
-        self._X = np.zeros((setup.runs, self.dimension, n))
-        self._before = np.zeros((setup.runs, n))
-        self._changes = np.zeros((setup.runs, self.history + 1, n))
-        self._times = np.full(self.history + 1, -1)
-        self._alpha = np.ones((setup.runs, n))
+        runs, n = setup.runs, len(setup.p)
+        return FedCorState(
+            X=np.zeros((runs, self.dimension, n)),
+            before=np.zeros((runs, n)),
+            changes=np.zeros((runs, self.history + 1, n)),
+            times=np.full(self.history + 1, -1),
+            alpha=np.ones((runs, n)),
+        )
 
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Draw clients at random in observed rounds, otherwise select them greedily."""
-        n, t = len(view.p), view.round
+    def begin(self, state: FedCorState, view: View, rng: Draws) -> FedCorState:
+        """Learn the covariance from the losses, if all clients report them."""
+        t = view.round
         if t == 0:
-            drawn = [g.normal(size=self._X.shape[1:]) for g in rng.generators("positions")]
-            self._X = np.stack(drawn) / np.sqrt(self.dimension)
-        report = self._observed(t) or self._observed(t - 1)
-        self._reporting = np.full((view.runs, n), report)
-        if report:
+            drawn = [g.normal(size=state.X.shape[1:]) for g in rng.generators("positions")]
+            state.X = np.stack(drawn) / np.sqrt(self.dimension)
+        if self._reported(t):
             losses = np.nan_to_num(view.observed["losses"], nan=0.0, posinf=0.0)
             if self._observed(t - 1):
-                self._learn(losses - self._before, t - 1)
-            self._before = losses
-        if self._observed(t):
-            return Slots.stack(distinct(n, rng.uniforms("clients", self.m)))
+                self._fit(state, losses - state.before, t - 1)
+            state.before = losses
+        return state
+
+    def select(self, state: FedCorState, view: View, rng: Draws) -> Slots:
+        """Draw clients at random in observed rounds, otherwise select them greedily."""
+        if self._observed(view.round):
+            return Slots.stack(distinct(len(view.p), rng.uniforms("clients", self.m)))
         clients = [
             greedy(covariance(X, self.noise), view.p, alpha, self.m)
-            for X, alpha in zip(self._X, self._alpha, strict=True)
+            for X, alpha in zip(state.X, state.alpha, strict=True)
         ]
-        for alpha, chosen in zip(self._alpha, clients, strict=True):
-            alpha[chosen] *= self.discount
         return Slots.stack(clients)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: FedCorState, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each selected client."""
         return np.full(len(slots), view.runs / len(slots))
 
-    def asked(self) -> Bools:
+    def learn(self, state: FedCorState, slots: Slots, view: View) -> FedCorState:
+        """Discount the greedily selected clients."""
+        if not self._observed(view.round):
+            state.alpha[slots.run, slots.client] *= self.discount
+        return state
+
+    def asked(self, state: FedCorState, view: View) -> Bools:
         """Return the clients that had to compute a loss: all before and after observed rounds."""
-        return self._reporting
+        return np.full((view.runs, len(view.p)), self._reported(view.round))
 
     def _observed(self, t: int) -> bool:
         """Whether the covariance is learned from the loss changes of a round."""
         return t >= 0 and (t <= self.warm_up or t % self.interval == 0)
 
-    def _learn(self, change: Array, t: int) -> None:
+    def _reported(self, t: int) -> bool:
+        """Whether all clients report their losses before a round."""
+        return self._observed(t) or self._observed(t - 1)
+
+    def _fit(self, state: FedCorState, change: Array, t: int) -> None:
         """Add the loss changes of round t, shape (runs, n), and fit the covariance again."""
-        self._changes = np.roll(self._changes, -1, axis=1)
-        self._times = np.roll(self._times, -1)
-        self._changes[:, -1], self._times[-1] = change, t
-        age = t - self._times
-        recent = (self._times >= 0) & (age <= self.history)
+        state.changes = np.roll(state.changes, -1, axis=1)
+        state.times = np.roll(state.times, -1)
+        state.changes[:, -1], state.times[-1] = change, t
+        age = t - state.times
+        recent = (state.times >= 0) & (age <= self.history)
         weight = np.where(recent, self.forget**age, 0.0)
         steps = self.first_steps if t <= self.warm_up else self.later_steps
         bound = 1e6  # losses of runs that diverge
-        changes = np.clip(self._changes, -bound, bound)
-        self._X = fitted(self._X, changes, weight, self.noise, steps)
-        self._alpha[:] = 1.0
+        changes = np.clip(state.changes, -bound, bound)
+        state.X = fitted(state.X, changes, weight, self.noise, steps)
+        state.alpha[:] = 1.0

@@ -6,6 +6,7 @@ Nishio, Yonetani: Client Selection for Federated Learning with Heterogeneous Res
 Edge. ICC 2019 (arXiv 1804.08333), Protocol 2 and Algorithm 3.
 """
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -55,6 +56,14 @@ def before_deadline(update: Array, upload: Array, deadline: float) -> Ints:
     return np.array(chosen, np.int64)
 
 
+@dataclass
+class FedCSState:
+    """Each client's seconds, shape (n,), and the deadline in seconds."""
+
+    seconds: Array
+    deadline: float
+
+
 class FedCS(Scheme, name="fedcs", title="Client selection by deadline (FedCS)", short="FedCS"):
     """As many of d random clients as meet the deadline, the fastest first.
 
@@ -75,10 +84,11 @@ class FedCS(Scheme, name="fedcs", title="Client selection by deadline (FedCS)", 
 
     d: Positive = Field(description="number of random clients whose resources are requested")
     deadline: Variance | None = Field(
-        None, description="T_round in seconds; null: the median client's seconds"
+        default=None, description="T_round in seconds; null: the median client's seconds"
     )
     upload: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.0, description="fraction of a client's seconds during which no other client can upload"
+        default=0.0,
+        description="fraction of a client's seconds during which no other client can upload",
     )
 
     needs = frozenset({"delays"})
@@ -87,27 +97,24 @@ class FedCS(Scheme, name="fedcs", title="Client selection by deadline (FedCS)", 
     counts = ("d",)
     grid = {"deadline": (50.0, 110.0, "linear")}
 
-    _seconds: Array
-    _deadline: float
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> FedCSState:
         """Set the deadline."""
-        self._seconds = np.asarray(setup.delays)
+        seconds = np.asarray(setup.delays)
         # The next larger number, so that the median client itself is in time.
-        median = np.nextafter(np.median(self._seconds), np.inf)
-        self._deadline = float(median) if self.deadline is None else self.deadline
+        median = np.nextafter(np.median(seconds), np.inf)
+        return FedCSState(seconds, float(median) if self.deadline is None else self.deadline)
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: FedCSState, view: View, rng: Draws) -> Slots:
         """Draw d clients, and select the clients that meet the deadline."""
         d = min(self.d, len(view.offered))
         requested = view.offered[distinct(len(view.offered), rng.uniforms("clients", d))]
         clients = []
         for candidates in requested:
-            seconds = self._seconds[candidates]
+            seconds = state.seconds[candidates]
             parts = (1 - self.upload) * seconds, self.upload * seconds
-            clients.append(candidates[before_deadline(*parts, self._deadline)])
+            clients.append(candidates[before_deadline(*parts, state.deadline)])
         return Slots.stack(clients)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: FedCSState, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the selected clients."""
         return normalised_importances(slots, view)

@@ -12,6 +12,8 @@ module follows the authors' code, github.com/WwZzz/FedGS at commit 5b721c6,
 ``algorithm/oracle_fedgs.py``.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from pydantic import Field
 
@@ -136,6 +138,14 @@ def _values(A: Array, u: Array, member: Bools) -> Array:
     return value
 
 
+@dataclass
+class FedGSState:
+    """The graph, and the participations."""
+
+    H: Array  # distances, shape (n, n)
+    count: Ints  # v, how often each client took part, shape (n,)
+
+
 class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="FedGS"):
     """m clients that are far apart in the graph of the clients' labels, and seldom took part.
 
@@ -149,36 +159,38 @@ class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="F
     """
 
     m: Positive = Field(description="M: clients of a round")
-    alpha: NotNegative = Field(0.1, description="α: weight of the distances")
-    epsilon: Part = Field(0.01, description="ε: minimum similarity of neighbours in the graph")
-    sigma2: float = Field(0.1, gt=0, description="σ² of the length of an edge")
+    alpha: NotNegative = Field(default=0.1, description="α: weight of the distances")
+    epsilon: Part = Field(
+        default=0.01, description="ε: minimum similarity of neighbours in the graph"
+    )
+    sigma2: float = Field(default=0.1, gt=0, description="σ² of the length of an edge")
 
     needs = frozenset({"label_counts"})
     pair_matrices = 20
     unbiased = False
     intermittent = True
-    memory = ("count",)
     grid = {"alpha": (0.01, 10.0, "log"), "sigma2": (0.01, 1.0, "log")}
 
-    _H: Array
-    _count: Ints  # v, how often each client took part, shape (n,)
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> FedGSState:
         """Build the graph."""
         counts = np.asarray(setup.label_counts, np.float64)
         share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-        self._H = graph_distances(similarities(share), self.epsilon, self.sigma2)
-        self._count = np.zeros(len(counts), np.int64)
+        H = graph_distances(similarities(share), self.epsilon, self.sigma2)
+        return FedGSState(H, np.zeros(len(counts), np.int64))
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: FedGSState, view: View, rng: Draws) -> Slots:
         """Select the m available clients that maximise the objective."""
         offered, n = view.offered, len(view.p)
         m = min(self.m, len(offered))
-        A, u = gain(self._H[np.ix_(offered, offered)], self._count, self.alpha, m, n)
+        A, u = gain(state.H[np.ix_(offered, offered)], state.count, self.alpha, m, n)
         chosen = offered[best_set(A, u[offered], m)]
-        self._count[chosen] += 1
         return Slots.stack([chosen] * view.runs)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: FedGSState, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the participants."""
         return normalised_importances(slots, view)
+
+    def learn(self, state: FedGSState, slots: Slots, view: View) -> FedGSState:
+        """Count the participations, which are the same in all runs."""
+        state.count[slots.client[slots.run == 0]] += 1
+        return state

@@ -8,6 +8,7 @@ Leveraging the Interplay Between Statistical Accuracy and System Heterogeneity. 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -75,6 +76,16 @@ def finished(
     return squared_norm <= accuracy * reference * first / active
 
 
+@dataclass
+class Stage:
+    """The delays, shape (n,), and the present stage of each run, shape (runs,)."""
+
+    delays: Array
+    active: Ints  # n
+    since: Ints  # rounds since the stage began
+    reference: Array  # squared gradient norm at the first model
+
+
 class Flanp(Scheme, name="flanp", title="Fastest clients first (FLANP)", short="FLANP"):
     """The n fastest clients in every round; n doubles from stage to stage.
 
@@ -86,27 +97,22 @@ class Flanp(Scheme, name="flanp", title="Fastest clients first (FLANP)", short="
 
     first: Positive = Field(description="n_0: number of clients in the first stage")
     stop: Literal["gradient", "statistical", "rounds"] = Field(
-        "gradient",
+        default="gradient",
         description="rule that ends a stage: relative norm, the paper's 2 μ V_ns, or its length",
     )
     accuracy: Variance = Field(
-        0.1, description="squared gradient norm that ends the first stage, relative to the start"
+        default=0.1,
+        description="squared gradient norm that ends the first stage, relative to the start",
     )
     constant: Variance | None = hashed_if_set(
         None,
         description="2 μ c in the rule 2 μ V_ns = 2 μ c/(n s)",
     )
-    rounds: Positive = Field(20, description="length of a stage if ``stop`` is rounds")
+    rounds: Positive = Field(default=20, description="length of a stage if ``stop`` is rounds")
 
     unbiased = False
     counts = ("first",)
-    memory = ("active", "since", "reference")
     grid = {"rounds": (2, 20, "integer")}
-
-    _delays: Array
-    _active: Ints
-    _since: Ints  # rounds since the stage began
-    _reference: Array  # squared gradient norm at the first model
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
@@ -126,32 +132,38 @@ class Flanp(Scheme, name="flanp", title="Fastest clients first (FLANP)", short="
         stages = np.arange(rounds) // self.rounds
         return float(np.minimum(self.first * 2.0 ** np.minimum(stages, 60), clients).mean())
 
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> Stage:
         """Begin the first stage."""
-        self._delays = np.asarray(setup.delays)
-        self._active = np.full(setup.runs, self.first)
-        self._since = np.zeros(setup.runs, np.int64)
-        self._reference = np.full(setup.runs, np.nan)
+        return Stage(
+            delays=np.asarray(setup.delays),
+            active=np.full(setup.runs, self.first),
+            since=np.zeros(setup.runs, np.int64),
+            reference=np.full(setup.runs, np.nan),
+        )
 
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Select the active clients, after doubling their number where a stage has ended."""
-        ended = self._stage_ended(view)
-        self._active = np.where(ended, np.minimum(2 * self._active, len(view.p)), self._active)
-        self._since = np.where(ended, 0, self._since) + 1
-        return Slots.stack([fastest(self._delays, int(n)) for n in self._active])
+    def begin(self, state: Stage, view: View, rng: Draws) -> Stage:
+        """Double the number of active clients where a stage has ended."""
+        ended = self._stage_ended(state, view)
+        state.active = np.where(ended, np.minimum(2 * state.active, len(view.p)), state.active)
+        state.since = np.where(ended, 0, state.since) + 1
+        return state
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def select(self, state: Stage, view: View, rng: Draws) -> Slots:
+        """Select the active clients."""
+        return Slots.stack([fastest(state.delays, int(n)) for n in state.active])
+
+    def weigh(self, state: Stage, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/n for each active client."""
-        return 1 / self._active[slots.run]
+        return 1 / state.active[slots.run]
 
-    def measured(self) -> Mapping[str, Array]:
+    def measured(self, state: Stage, slots: Slots, omega: Array, view: View) -> Mapping[str, Array]:
         """Return the number of active clients, shape (runs,)."""
-        return {"active": self._active.astype(np.float64)}
+        return {"active": state.active.astype(np.float64)}
 
-    def _stage_ended(self, view: View) -> Bools:
+    def _stage_ended(self, state: Stage, view: View) -> Bools:
         if self.stop == "rounds":
-            return self._since >= self.rounds
-        active = [fastest(self._delays, int(n)) for n in self._active]
+            return state.since >= self.rounds
+        active = [fastest(state.delays, int(n)) for n in state.active]
         # All active clients took part in the last round: these gradients are one round old.
         gradients = zip(view.observed["gradients"], active, strict=True)
         means = [g[clients].mean(0, dtype=np.float64) for g, clients in gradients]
@@ -160,6 +172,6 @@ class Flanp(Scheme, name="flanp", title="Fastest clients first (FLANP)", short="
             samples = np.array([view.n_samples[clients].sum() for clients in active])
             ended = statistically_accurate(norms, samples, self.constant)
         else:
-            self._reference = np.where(np.isnan(self._reference), norms, self._reference)
-            ended = finished(norms, self._reference, self._active, self.first, self.accuracy)
-        return np.asarray(ended & (self._since > 0))
+            state.reference = np.where(np.isnan(state.reference), norms, state.reference)
+            ended = finished(norms, state.reference, state.active, self.first, self.accuracy)
+        return np.asarray(ended & (state.since > 0))

@@ -14,6 +14,8 @@ draws uniformly within a cluster, estimates entropies from the weights of the ou
 switches to clustered sampling when entropies vary little or much.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from pydantic import Field
 
@@ -97,6 +99,14 @@ def cluster_odds(entropy: Array, cluster: Ints, gamma: float) -> Array:
     return share
 
 
+@dataclass
+class HiCSState:
+    """What is known of each client."""
+
+    updates: Array  # Δb, shape (runs, n, classes); classes are known after the first round
+    seen: Ints  # whether a client has trained, shape (runs, n)
+
+
 class HiCS(Scheme, name="hics", title="Hierarchical clustered sampling (HiCS-FL)", short="HiCS-FL"):
     """m clients from clusters, first from clusters with balanced labels, later from all clusters.
 
@@ -113,64 +123,67 @@ class HiCS(Scheme, name="hics", title="Hierarchical clustered sampling (HiCS-FL)
     """
 
     m: Positive = Field(description="K: clients of a round")
-    clusters: Positive | None = Field(None, description="M: number of clusters; null: m")
-    temperature: float = Field(0.001, gt=0, description="T in equation (7)")
-    balance: NotNegative = Field(10.0, description="λ: weight of the entropies in the distance")
-    gamma: NotNegative = Field(4.0, description="γ0: preference for balanced clusters")
+    clusters: Positive | None = Field(default=None, description="M: number of clusters; null: m")
+    temperature: float = Field(default=0.001, gt=0, description="T in equation (7)")
+    balance: NotNegative = Field(
+        default=10.0, description="λ: weight of the entropies in the distance"
+    )
+    gamma: NotNegative = Field(default=4.0, description="γ0: preference for balanced clusters")
     horizon: Positive = Field(
-        100, description="rounds until the preference has fallen to zero, linearly"
+        default=100, description="rounds until the preference has fallen to zero, linearly"
     )
 
     needs = frozenset({"bias_updates"})
     pair_matrices = 4
     unbiased = False
     intermittent = True
-    memory = ("updates", "seen")
     grid = {
         "clusters": (2, 8, "integer"),
         "temperature": (0.001, 1.0, "log"),
         "gamma": (1.0, 8.0, "log"),
     }
 
-    _updates: Array  # Δb, shape (runs, n, classes); classes are known after the first round
-    _seen: Ints  # whether a client has trained, shape (runs, n)
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> HiCSState:
         """Mark all clients as unseen."""
-        self._updates = np.zeros((setup.runs, len(setup.p), 1))
-        self._seen = np.zeros((setup.runs, len(setup.p)), np.int64)
+        shape = (setup.runs, len(setup.p))
+        return HiCSState(np.zeros((*shape, 1)), np.zeros(shape, np.int64))
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: HiCSState, view: View, rng: Draws) -> Slots:
         """Draw clients that have not trained yet, if any, then clients by cluster."""
         n, offered = len(view.p), view.offered
         m = min(self.m, len(offered))
         u, u_pick = rng.uniforms("clients", n), rng.uniforms("clusters", 2 * m)
         chosen = []
         for run in range(view.runs):
-            unseen = offered[self._seen[run, offered] == 0]
+            unseen = offered[state.seen[run, offered] == 0]
             order = np.argsort(u[run, unseen], kind="stable")
             first = unseen[order[:m]]
             trained = np.setdiff1d(offered, unseen)
-            by_cluster = self._by_cluster(run, trained, m - len(first), view, u_pick[run])
+            by_cluster = self._by_cluster(
+                state.updates[run, trained], trained, m - len(first), view, u_pick[run]
+            )
             chosen.append(np.concatenate([first, by_cluster]))
         return Slots.stack(chosen)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return p_i divided by the sum over the selected clients, and keep their Δb."""
-        updates = view.observed["bias_updates"]
-        if self._updates.shape[2] != updates.shape[1]:
-            self._updates = np.zeros((*self._seen.shape, updates.shape[1]))
-        # Updates of a run that diverges may be anything; they must not stop the other runs.
-        finite = np.nan_to_num(updates, nan=0.0, posinf=0.0, neginf=0.0)
-        self._updates[slots.run, slots.client] = np.clip(finite, -1e100, 1e100)
-        self._seen[slots.run, slots.client] = 1
+    def weigh(self, state: HiCSState, slots: Slots, view: View, rng: Draws) -> Array:
+        """Return p_i divided by the sum over the selected clients."""
         return normalised_importances(slots, view)
 
-    def _by_cluster(self, run: int, trained: Ints, count: int, view: View, u: Array) -> Ints:
+    def learn(self, state: HiCSState, slots: Slots, view: View) -> HiCSState:
+        """Keep the participants' Δb."""
+        updates = view.observed["bias_updates"]
+        if state.updates.shape[2] != updates.shape[1]:
+            state.updates = np.zeros((*state.seen.shape, updates.shape[1]))
+        # Updates of a run that diverges may be anything; they must not stop the other runs.
+        finite = np.nan_to_num(updates, nan=0.0, posinf=0.0, neginf=0.0)
+        state.updates[slots.run, slots.client] = np.clip(finite, -1e100, 1e100)
+        state.seen[slots.run, slots.client] = 1
+        return state
+
+    def _by_cluster(self, updates: Array, trained: Ints, count: int, view: View, u: Array) -> Ints:
         """Draw `count` distinct clients of a run: a cluster by π, then a client by importance."""
         if not count:
             return np.zeros(0, np.int64)
-        updates = self._updates[run, trained]
         entropy = estimated_entropy(updates, self.temperature)
         distance = client_distances(updates, entropy, self.balance)
         cluster = clusters(distance, min(self.clusters or self.m, len(trained)))

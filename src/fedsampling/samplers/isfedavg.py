@@ -9,6 +9,7 @@ Rizk, Vlaski, Sayed: Federated Learning under Importance Sampling. IEEE TSP 2022
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +41,22 @@ NEEDS_BY_RULE = {
 }
 
 
+@dataclass
+class ISFedAvgState:
+    """The agents' work, and the probabilities, which depend on all rounds so far if tracked."""
+
+    E: Ints  # shape (K,), as B and N
+    B: Ints
+    N: Ints
+    p_agents: Array  # shape (runs, K)
+    p_data: Array  # shape (K, N_max), or (runs, K, N_max) if tracked
+    sigma2: Array | None = None  # at w^o, shape (K,)
+    pi: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    totals: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    # row of `pi` and `totals` with a client's data: the client's, or its slot's, shape (runs, K)
+    row: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+
+
 class ISFedAvg(
     DataScheme,
     name="isfedavg",
@@ -65,27 +82,15 @@ class ISFedAvg(
     m: Positive = Field(description="L")
     probabilities: Literal["optimal", "approximate", "tracked"]
     variability: Literal["optimum", "estimated"] = Field(
-        "optimum", description="σ²_s,k in equations (50), (52): at w^o, or estimated"
+        default="optimum", description="σ²_s,k in equations (50), (52): at w^o, or estimated"
     )
-
-    memory = ("p_agents", "p_data")  # if tracked, they depend on all rounds so far
-
-    _E: Ints
-    _B: Ints
-    _N: Ints
-    _sigma2: Array | None
-    _p_agents: Array
-    _p_data: Array
-    _pi: Array
-    _totals: Ints
-    _row: Ints  # row of `_pi` and `_totals` with a client's data: the client's, or its slot's
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """Quantities that the probabilities are computed from."""
         return NEEDS_BY_RULE[self.probabilities, self.variability]
 
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> ISFedAvgState:
         """Set the probabilities of the first round; equation (1) weighs agents equally."""
         if np.ptp(setup.p) > 1e-12:
             raise InputError(
@@ -93,94 +98,106 @@ class ISFedAvg(
                 "a dataset with equal importances"
             )
         E, B, N, optimum = setup.E, setup.B, setup.n_samples, setup.optimum
-        self._E, self._B, self._N = E, B, N
-        self._sigma2 = None
-        if self.variability == "optimum":
-            self._sigma2 = data_variability(optimum["mean_norm"], E, B)
         K = len(N)
         samples = np.arange(N.max()) < N[:, None]
-        self._p_agents = np.full((setup.runs, K), 1 / K)
-        self._p_data = samples / N[:, None]
-        self._row = np.tile(np.arange(K), (setup.runs, 1))
+        p_agents = np.full((setup.runs, K), 1 / K)
+        p_data = samples / N[:, None]
         if self.probabilities == "optimal":
             sigma2 = data_variability(optimum["mean_norm"], E, B)
             scores = agent_scores(sigma2, optimum["gradient"], E, B)
-            self._p_agents[:] = in_proportion(scores)
-            self._p_data = in_proportion(optimum["sample_norms"], samples)
-            self._pi = capped(self._p_data, B)
-            self._totals = progressive_totals(self._pi)
+            p_agents[:] = in_proportion(scores)
+            p_data = in_proportion(optimum["sample_norms"], samples)
         elif self.probabilities == "tracked":
-            self._p_data = np.repeat(self._p_data[None], setup.runs, axis=0)
+            p_data = np.repeat(p_data[None], setup.runs, axis=0)
+        state = ISFedAvgState(E, B, N, p_agents=p_agents, p_data=p_data)
+        state.row = np.tile(np.arange(K), (setup.runs, 1))
+        if self.variability == "optimum":
+            state.sigma2 = data_variability(optimum["mean_norm"], E, B)
+        if self.probabilities == "optimal":
+            state.pi = capped(p_data, B)
+            state.totals = progressive_totals(state.pi)
+        return state
 
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Sample L agents without replacement, with inclusion probabilities L p_k."""
-        if self.probabilities == "approximate":  # equation (50)
-            sigma2 = self._sigma2
+    def begin(self, state: ISFedAvgState, view: View, rng: Draws) -> ISFedAvgState:
+        """Compute the agents' probabilities (50) from all gradients, if these are observed."""
+        if self.probabilities == "approximate":
+            sigma2 = state.sigma2
             if sigma2 is None:
-                sigma2 = data_variability(view.observed["mean_norms"], self._E, self._B)
-            scores = agent_scores(sigma2, view.observed["client_gradients"], self._E, self._B)
-            self._p_agents = in_proportion(scores)
-        pi = capped(self._p_agents, self.m)
+                sigma2 = data_variability(view.observed["mean_norms"], state.E, state.B)
+            scores = agent_scores(sigma2, view.observed["client_gradients"], state.E, state.B)
+            state.p_agents = in_proportion(scores)
+        return state
+
+    def select(self, state: ISFedAvgState, view: View, rng: Draws) -> Slots:
+        """Sample L agents without replacement, with inclusion probabilities L p_k."""
+        pi = capped(state.p_agents, self.m)
         run, client = np.nonzero(systematic_units(progressive_totals(pi), rng.uniform("agents")))
-        K = len(self._N)
+        K = len(state.N)
         return Slots(run, client, self.m / (K * pi[run, client]))  # 1/(K p_k), equation (8)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: ISFedAvgState, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/L, equation (9); the factor 1/(K p_k) is in the local step."""
         return np.full(len(slots), 1 / self.m)
 
-    def saw_samples(self, slots: Slots, norms: Array) -> None:
+    def saw_samples(self, state: ISFedAvgState, slots: Slots, norms: Array) -> ISFedAvgState:
         """Set the data probabilities (49) of this round.
 
         `norms`, shape (slots, N_max): ‖∇Q_k(w_{i−1}; x_{k,n})‖ of all samples of a slot's client.
         """
-        samples = self._p_data[slots.client] > 0
-        self._pi = capped(in_proportion(norms, samples), self._B[slots.client])
-        self._totals = progressive_totals(self._pi)
-        self._row[slots.run, slots.client] = np.arange(len(slots))
+        samples = state.p_data[slots.client] > 0
+        state.pi = capped(in_proportion(norms, samples), state.B[slots.client])
+        state.totals = progressive_totals(state.pi)
+        state.row[slots.run, slots.client] = np.arange(len(slots))
+        return state
 
-    def batch(self, slots: Slots, d: Array) -> Batch:
+    def batch(self, state: ISFedAvgState, slots: Slots, d: Array) -> Batch:
         """Sample B_k of a client's N_k samples without replacement, with inclusion B_k p_n.
 
         `d`, shape (slots,), is uniform in [0, 1).  The weights are 1/(B_k N_k p_n), equation (7).
         """
-        k, B = slots.client, self._B[slots.client]
+        k, B = slots.client, state.B[slots.client]
         if self.probabilities == "tracked":
-            row, pi = np.arange(len(slots)), capped(self._p_data[slots.run, k], B)
+            row, pi = np.arange(len(slots)), capped(state.p_data[slots.run, k], B)
             totals = progressive_totals(pi)
         else:
-            row, pi = self._row[slots.run, k], self._pi
-            totals = self._totals.take(row, axis=0)
+            row, pi = state.row[slots.run, k], state.pi
+            totals = state.totals.take(row, axis=0)
         drawn = np.flatnonzero(systematic_units(totals, d))  # B_k for each slot, in their order
         slot = np.repeat(np.arange(len(slots)), B)
         n = drawn - slot * pi.shape[1]
-        member = np.arange(self._B.max()) < B[:, None]
+        member = np.arange(state.B.max()) < B[:, None]
         index = np.zeros(member.shape, np.int64)
         weight = np.zeros(member.shape)
         index[member] = n
-        weight[member] = 1 / (self._N[k][slot] * pi[row[slot], n])
+        weight[member] = 1 / (state.N[k][slot] * pi[row[slot], n])
         return Batch(index, weight)
 
-    def saw_batch(self, slots: Slots, batch: Batch, norms: Array) -> None:
+    def saw_batch(
+        self, state: ISFedAvgState, slots: Slots, batch: Batch, norms: Array
+    ) -> ISFedAvgState:
         """Track the probabilities of the sampled data (53); `norms` are ‖∇Q_k(w_{i−1}; x_b)‖."""
         member = batch.weight > 0
-        _, K, N = self._p_data.shape
+        _, K, N = state.p_data.shape
         position = ((slots.run * K + slots.client) * N)[:, None] + batch.index
-        p = self._p_data.reshape(-1)  # a view
+        p = state.p_data.reshape(-1)  # a view
         updated = reassign(p.take(position), norms, member)
         p[position[member]] = updated[member]
+        return state
 
-    def saw_round(self, slots: Slots, observed: Mapping[str, Any]) -> None:
+    def saw_round(
+        self, state: ISFedAvgState, slots: Slots, observed: Mapping[str, Any]
+    ) -> ISFedAvgState:
         """Track the agents' probabilities, equation (52).
 
         Observes ``gradient`` (slots, M): the estimate (7) at w_{i−1}; ``sigma2`` (slots,): equation
         (23) estimated from the same batches, since w^o and unsampled gradients are unknown.
         """
-        E, B = self._E[slots.client], self._B[slots.client]
-        sigma2 = observed["sigma2"] if self._sigma2 is None else self._sigma2[slots.client]
+        E, B = state.E[slots.client], state.B[slots.client]
+        sigma2 = observed["sigma2"] if state.sigma2 is None else state.sigma2[slots.client]
         scores = agent_scores(sigma2, observed["gradient"], E, B)
-        by_run = (len(self._p_agents), self.m)
+        by_run = (len(state.p_agents), self.m)
         rows, clients = slots.run.reshape(by_run), slots.client.reshape(by_run)
-        self._p_agents[rows, clients] = reassign(
-            self._p_agents[rows, clients], scores.reshape(by_run)
+        state.p_agents[rows, clients] = reassign(
+            state.p_agents[rows, clients], scores.reshape(by_run)
         )
+        return state

@@ -14,12 +14,13 @@ from fedsampling.base.arrays import Array
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.importance import capped, progressive_totals, systematic_units
-from fedsampling.samplers.protocol.slots import Slots, View
-from fedsampling.samplers.tracked import Tracked
+from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.slots import Setup, Slots, View
+from fedsampling.samplers.tracked import TrackedState
 
 
 class ISFedAvgAgents(
-    Tracked,
+    Scheme,
     name="isfedavg_agents",
     title="Importance sampling of clients (ISFedAvg, agents)",
     short="ISFedAvg, agents",
@@ -47,32 +48,44 @@ class ISFedAvgAgents(
     m: Positive = Field(description="L")
     observe: Literal["update_norms", "gradients"] = "update_norms"
 
-    _pi: Array
+    intermittent = True
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """Norms of the participants' updates, or the last gradients of all clients."""
         return frozenset({self.observe})
 
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Sample m agents, with inclusion probabilities m p̂_k."""
+    def initial_state(self, setup: Setup) -> TrackedState:
+        """Start from equal probabilities."""
+        return TrackedState.equal(setup)
+
+    def begin(self, state: TrackedState, view: View, rng: Draws) -> TrackedState:
+        """Compute the inclusion probabilities m p̂_k, from the last gradients if these are known."""
         if self.observe == "gradients":
             norms = np.linalg.norm(view.observed["gradients"], axis=-1).astype(np.float64)
             for run, scores in enumerate(view.p * norms):
-                self._tracked[run] = 1 / len(view.p)
-                self.track(run, np.arange(len(view.p)), scores)
+                state.tracked[run] = 1 / len(view.p)
+                state.track(run, np.arange(len(view.p)), scores)
         offered = view.offered
-        self._pi = np.zeros((view.runs, len(view.p)))
-        self._pi[:, offered] = capped(
-            self._tracked.take(offered, axis=1), min(self.m, len(offered))
+        state.round = np.zeros((view.runs, len(view.p)))
+        state.round[:, offered] = capped(
+            state.tracked.take(offered, axis=1), min(self.m, len(offered))
         )
-        return Slots.of(systematic_units(progressive_totals(self._pi), rng.uniform("agents")))
+        return state
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return p_k/(m p̂_k), and track the reported norms."""
+    def select(self, state: TrackedState, view: View, rng: Draws) -> Slots:
+        """Sample m agents."""
+        return Slots.of(systematic_units(progressive_totals(state.round), rng.uniform("agents")))
+
+    def weigh(self, state: TrackedState, slots: Slots, view: View, rng: Draws) -> Array:
+        """Return p_k/(m p̂_k)."""
+        return view.p[slots.client] / state.round[slots.run, slots.client]
+
+    def learn(self, state: TrackedState, slots: Slots, view: View) -> TrackedState:
+        """Track the reported norms."""
         if self.observe == "update_norms":
             scores = view.p[slots.client] * view.observed["update_norms"]
             for run in range(view.runs):
                 in_run = slots.run == run
-                self.track(run, slots.client[in_run], scores[in_run])
-        return view.p[slots.client] / self._pi[slots.run, slots.client]
+                state.track(run, slots.client[in_run], scores[in_run])
+        return state

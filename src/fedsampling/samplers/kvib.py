@@ -7,6 +7,8 @@ with Reduced Variance. 2023 (arXiv 2310.02698), section 4.  The authors' code is
 their repository K-Vib.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from pydantic import Field
 
@@ -51,6 +53,15 @@ def follow_leader(feedback: Array, gamma: float, K: int, theta: float) -> Array:
     return (1 - theta) * p + theta * K / len(p)
 
 
+@dataclass
+class KVibState:
+    """The feedback so far, and the round's inclusion probabilities."""
+
+    feedback: Array  # ω, shape (runs, n)
+    gammas: Array  # γ, shape (runs,); zero until the first feedback
+    q: Array  # shape (runs, n)
+
+
 class KVib(Scheme, name="kvib", title="Online variance reduction (K-Vib)", short="K-Vib"):
     """Each client independently, m expected; clients with larger updates so far are likelier.
 
@@ -66,46 +77,52 @@ class KVib(Scheme, name="kvib", title="Online variance reduction (K-Vib)", short
     """
 
     m: Positive = Field(description="K: expected number of clients")
-    horizon: Positive = Field(500, description="T in rounds; sets the fraction of uniform sampling")
-    gamma: Variance = Field(1.0, description="G², in units of the first round's mean feedback²")
+    horizon: Positive = Field(
+        default=500, description="T in rounds; sets the fraction of uniform sampling"
+    )
+    gamma: Variance = Field(
+        default=1.0, description="G², in units of the first round's mean feedback²"
+    )
 
     needs = frozenset({"update_norms"})
     intermittent = True
-    memory = ("feedback", "gammas")
     grid = {"gamma": (0.1, 10.0, "log")}
 
-    _feedback: Array  # ω, shape (runs, n)
-    _gammas: Array  # shape (runs,); zero until the first feedback
-    _q: Array
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> KVibState:
         """Start without feedback."""
-        self._feedback = np.zeros((setup.runs, len(setup.p)))
-        self._gammas = np.zeros(setup.runs)
+        shape = (setup.runs, len(setup.p))
+        return KVibState(np.zeros(shape), np.zeros(setup.runs), np.zeros(shape))
 
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Include each client independently."""
+    def begin(self, state: KVibState, view: View, rng: Draws) -> KVibState:
+        """Compute the inclusion probabilities from the feedback."""
         n, offered = len(view.p), view.offered
         m = min(self.m, len(offered))
         theta = mixing(len(offered), m, self.horizon)
-        self._q = np.zeros((view.runs, n))
-        self._q[:, offered] = m / len(offered)
-        for run in np.flatnonzero(self._gammas > 0):
-            feedback, gamma = self._feedback[run, offered], float(self._gammas[run])
-            self._q[run, offered] = follow_leader(feedback, gamma, m, theta)
-        return Slots.of(rng.uniforms("clients", n) < self._q)
+        state.q = np.zeros((view.runs, n))
+        state.q[:, offered] = m / len(offered)
+        for run in np.flatnonzero(state.gammas > 0):
+            feedback, gamma = state.feedback[run, offered], float(state.gammas[run])
+            state.q[run, offered] = follow_leader(feedback, gamma, m, theta)
+        return state
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return p_i/q_i, and add the participants' feedback."""
-        q = self._q[slots.run, slots.client]
-        omega: Array = view.p[slots.client] / q
+    def select(self, state: KVibState, view: View, rng: Draws) -> Slots:
+        """Include each client independently."""
+        return Slots.of(rng.uniforms("clients", len(view.p)) < state.q)
+
+    def weigh(self, state: KVibState, slots: Slots, view: View, rng: Draws) -> Array:
+        """Return p_i/q_i."""
+        omega: Array = view.p[slots.client] / state.q[slots.run, slots.client]
+        return omega
+
+    def learn(self, state: KVibState, slots: Slots, view: View) -> KVibState:
+        """Add the participants' feedback."""
         norms = view.observed["update_norms"]
         # Norms of runs that diverge carry no information.
         square = np.square(view.p[slots.client] * np.where(np.isfinite(norms), norms, 0.0))
-        self._feedback[slots.run, slots.client] += square / q
+        state.feedback[slots.run, slots.client] += square / state.q[slots.run, slots.client]
         n, m = len(view.offered), min(self.m, len(view.offered))
         count = np.bincount(slots.run, minlength=view.runs)
         mean = np.bincount(slots.run, square, view.runs) / np.maximum(count, 1)
         initial = self.gamma * mean * n / (m * mixing(n, m, self.horizon))
-        self._gammas = np.where(self._gammas > 0, self._gammas, initial)
-        return omega
+        state.gammas = np.where(state.gammas > 0, state.gammas, initial)
+        return state

@@ -12,6 +12,8 @@ Only the abstracts of both papers were available.  The module was compared with 
 implementation of FedVARP and a public summary of MIFA's algorithm.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,44 +25,38 @@ from fedsampling.samplers.protocol.slots import Setup, Slots, View
 Updates = NDArray[np.float32]
 
 
+@dataclass
+class LastUpdates:
+    """The importances, shape (n,), and V_i, the last update of each client, (runs, n, d)."""
+
+    p: Array
+    V: Updates
+
+
 class MemoryScheme(Uniform):
     """m clients, uniformly without replacement; the server keeps every client's last update."""
 
     needs = frozenset({"updates"})
-    memory = ("known",)
 
-    _p: Array
-    _known: Updates  # V_i, the last update θ_i − θ of each client, shape (runs, n, d)
-    _updates: Updates  # updates of this round's slots, shape (slots, d)
-    _addition: Updates
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> LastUpdates:
         """Start from updates of zero."""
-        self._p = setup.p
-        self._known = np.zeros((setup.runs, len(setup.p), setup.dimension), np.float32)
+        shape = (setup.runs, len(setup.p), setup.dimension)
+        return LastUpdates(setup.p, np.zeros(shape, np.float32))
 
-    def saw_updates(self, slots: Slots, updates: Updates) -> None:
-        """Keep this round's updates for :meth:`weigh`."""
-        self._updates = updates
-
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return the weights of this round's updates, and replace the remembered updates."""
-        omega = self._weights(slots, view)
+    def addition(self, state: LastUpdates, slots: Slots, omega: Array) -> Updates:
+        """Return the part of the server's step that comes from remembered updates."""
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges
             # Σ p_i V_i − Σ ω_i V_i, the latter over this round's slots.
-            total = np.einsum("n,rnd->rd", self._p, self._known.astype(np.float64))
-            part = omega[:, None] * self._known[slots.run, slots.client]
+            total = np.einsum("n,rnd->rd", state.p, state.V.astype(np.float64))
+            part = omega[:, None] * state.V[slots.run, slots.client]
             np.subtract.at(total, slots.run, part)
-            self._addition = total.astype(np.float32)
-        self._known[slots.run, slots.client] = self._updates
-        return omega
+            addition: Updates = total.astype(np.float32)
+        return addition
 
-    def addition(self) -> Updates:
-        """Return the part of the server's step that comes from remembered updates."""
-        return self._addition
-
-    def _weights(self, slots: Slots, view: View) -> Array:
-        raise NotImplementedError
+    def learn(self, state: LastUpdates, slots: Slots, view: View) -> LastUpdates:
+        """Replace the participants' remembered updates."""
+        state.V[slots.run, slots.client] = view.observed["updates"]
+        return state
 
 
 class MIFA(MemoryScheme, name="mifa", title="Last updates of all clients (MIFA)", short="MIFA"):
@@ -79,8 +75,9 @@ class MIFA(MemoryScheme, name="mifa", title="Last updates of all clients (MIFA)"
     unbiased = False
     shrinks = True
 
-    def _weights(self, slots: Slots, view: View) -> Array:
-        return self._p[slots.client]
+    def weigh(self, state: LastUpdates, slots: Slots, view: View, rng: Draws) -> Array:
+        """Return p_i."""
+        return state.p[slots.client]
 
 
 class FedVARP(
@@ -102,6 +99,7 @@ class FedVARP(
     Jhunjhunwala et al. 2022, Algorithm 2: v = (1/|S|) Σ_{i ∈ S} (Δ_i − y_i) + (1/N) Σ_j y_j.
     """
 
-    def _weights(self, slots: Slots, view: View) -> Array:
+    def weigh(self, state: LastUpdates, slots: Slots, view: View, rng: Draws) -> Array:
+        """Return (n/m) p_i."""
         drawn = np.bincount(slots.run, minlength=view.runs)[slots.run]
         return view.p[slots.client] * len(view.offered) / drawn

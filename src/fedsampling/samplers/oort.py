@@ -11,6 +11,8 @@ Selection. OSDI 2021 (arXiv 2010.06081), section 4, equations (1) and (2), Algor
 authors' code, which differs from Algorithm 1, is :mod:`fedsampling.samplers.oort_fedscale`.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from pydantic import Field
 
@@ -93,6 +95,16 @@ def drawn_parts(odds: Array, count: Ints, m: int, rng: Draws) -> list[tuple[Ints
     return [(explored[run, :k], unexplored[run, :rest]) for run, (k, rest) in enumerate(count.T)]
 
 
+@dataclass
+class OortState:
+    """What Oort remembers of each client, and its pacer of the last rounds."""
+
+    utility: Array  # U, shape (runs, n)
+    last: Ints  # L, counted from 1; 0 if unexplored, shape (runs, n)
+    achieved: Array  # Σ U over the participants of each of the last 2W rounds, shape (runs, 2W)
+    paces: Array  # quantile that defines T, shape (runs,)
+
+
 class Oort(Scheme, name="oort", title="Oort: guided participant selection", short="Oort"):
     """m clients: most by statistical and system utility, some that were never selected.
 
@@ -114,46 +126,52 @@ class Oort(Scheme, name="oort", title="Oort: guided participant selection", shor
     """
 
     m: Positive
-    explore: Part = Field(0.9, description="ε in the first round: fraction of unexplored clients")
-    decay: Part = Field(0.98, description="factor on ε in each round")
-    explore_least: NotNegative = Field(0.2, description="smallest value of ε")
-    cutoff: Part = Field(0.95, description="c: fraction of the k-th utility that admits a client")
-    penalty: NotNegative = Field(2.0, description="α: penalty exponent of clients slower than T")
-    window: Positive = Field(20, description="W: rounds between actions of the pacer")
-    pace: Share = Field(0.3, description="initial T, as a quantile of the clients' seconds")
-    relax: NotNegative = Field(0.05, description="Δ: increase of that quantile by the pacer")
-    clip: Part = Field(0.95, description="quantile at which statistical utilities are clipped")
+    explore: Part = Field(
+        default=0.9, description="ε in the first round: fraction of unexplored clients"
+    )
+    decay: Part = Field(default=0.98, description="factor on ε in each round")
+    explore_least: NotNegative = Field(default=0.2, description="smallest value of ε")
+    cutoff: Part = Field(
+        default=0.95, description="c: fraction of the k-th utility that admits a client"
+    )
+    penalty: NotNegative = Field(
+        default=2.0, description="α: penalty exponent of clients slower than T"
+    )
+    window: Positive = Field(default=20, description="W: rounds between actions of the pacer")
+    pace: Share = Field(default=0.3, description="initial T, as a quantile of the clients' seconds")
+    relax: NotNegative = Field(
+        default=0.05, description="Δ: increase of that quantile by the pacer"
+    )
+    clip: Part = Field(
+        default=0.95, description="quantile at which statistical utilities are clipped"
+    )
 
     needs = frozenset({"delays", "work_losses"})
     unbiased = False
     intermittent = True
-    memory = ("utility", "last", "achieved", "paces")
     grid = {
         "explore_least": (0.0, 0.5, "linear"),
         "penalty": (0.5, 5.0, "log"),
         "pace": (0.3, 0.95, "linear"),
     }
 
-    _utility: Array  # U, shape (runs, n)
-    _last: Ints  # L, counted from 1; 0 if unexplored
-    _achieved: Array  # Σ U over the participants of each of the last 2W rounds, shape (runs, 2W)
-    _paces: Array  # quantile that defines T, shape (runs,)
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> OortState:
         """Mark all clients as unexplored."""
         shape = (setup.runs, len(setup.p))
-        self._utility = np.zeros(shape)
-        self._last = np.zeros(shape, np.int64)
-        self._achieved = np.zeros((setup.runs, 2 * self.window))
-        self._paces = np.full(setup.runs, self.pace)
+        return OortState(
+            utility=np.zeros(shape),
+            last=np.zeros(shape, np.int64),
+            achieved=np.zeros((setup.runs, 2 * self.window)),
+            paces=np.full(setup.runs, self.pace),
+        )
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: OortState, view: View, rng: Draws) -> Slots:
         """Draw (1 − ε) m explored clients by utility, and ε m unexplored clients by speed."""
         n, R, offered = len(view.p), view.round + 1, view.offered
         m = min(self.m, len(offered))
         max_unexplored = int(m * max(self.explore * self.decay**view.round, self.explore_least))
         seconds = view.observed["delays"]
-        is_explored = (self._last > 0)[:, offered]
+        is_explored = (state.last > 0)[:, offered]
         odds = np.zeros((2, view.runs, n))  # relative probabilities: explored, unexplored
         count = np.zeros((2, view.runs), np.int64)
         for run in range(view.runs):
@@ -162,29 +180,33 @@ class Oort(Scheme, name="oort", title="Oort: guided participant selection", shor
             count[:, run] = k, m - k
             odds[1, run, unexplored] = 1 / seconds[unexplored]
             if k:
-                pace = self._paces[run]
+                pace = state.paces[run]
                 T = np.quantile(seconds, pace) if pace < 1 else np.inf
                 util = utilities(
-                    self._utility[run, explored],
+                    state.utility[run, explored],
                     system_utility(seconds[explored], float(T), self.penalty),
-                    self._last[run, explored],
+                    state.last[run, explored],
                     R,
                     self.clip,
                 )
                 odds[0, run, explored] = np.where(admitted(util, k, self.cutoff), util, 0.0)
         return Slots.stack([np.concatenate(parts) for parts in drawn_parts(odds, count, m, rng)])
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return p_i over the sum of the selected p; update the utilities, and T every W rounds."""
+    def weigh(self, state: OortState, slots: Slots, view: View, rng: Draws) -> Array:
+        """Return p_i divided by the sum over the selected clients."""
+        return normalised_importances(slots, view)
+
+    def learn(self, state: OortState, slots: Slots, view: View) -> OortState:
+        """Update the participants' utilities, and T every W rounds."""
         # The losses of a run that diverges may be anything; they must not stop the other runs.
         loss = np.nan_to_num(view.observed["work_losses"], nan=0, posinf=0)
         utility = statistical_utility(view.n_samples[slots.client], loss)
-        self._utility[slots.run, slots.client] = utility
-        self._last[slots.run, slots.client] = view.round + 1
-        self._achieved = np.roll(self._achieved, -1, axis=1)
-        self._achieved[:, -1] = np.bincount(slots.run, utility, view.runs)
+        state.utility[slots.run, slots.client] = utility
+        state.last[slots.run, slots.client] = view.round + 1
+        state.achieved = np.roll(state.achieved, -1, axis=1)
+        state.achieved[:, -1] = np.bincount(slots.run, utility, view.runs)
         R, W = view.round + 1, self.window
         if R >= 2 * W and R % W == 0:
-            falls = self._achieved[:, :W].sum(1) > self._achieved[:, W:].sum(1)
-            self._paces = np.where(falls, np.minimum(self._paces + self.relax, 1.0), self._paces)
-        return normalised_importances(slots, view)
+            falls = state.achieved[:, :W].sum(1) > state.achieved[:, W:].sum(1)
+            state.paces = np.where(falls, np.minimum(state.paces + self.relax, 1.0), state.paces)
+        return state

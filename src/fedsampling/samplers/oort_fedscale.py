@@ -12,6 +12,8 @@ code, github.com/SymbioticLab/FedScale at commit 3e5ba36, ``thirdparty/oort/oort
 selector; defaults of ``fedscale/cloud/config_parser.py``.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from pydantic import Field
 
@@ -77,6 +79,16 @@ def _ranked(values: Array, rank: int) -> float:
     return float(np.partition(values, position)[position])
 
 
+@dataclass
+class OortFedScaleState:
+    """What the selector remembers of each client, and its pacer of the last rounds."""
+
+    reward: Array  # statistical utility; number of samples if unexplored, shape (runs, n)
+    last: Ints  # round of the last participation, counted from 1; 0 if unexplored, shape (runs, n)
+    achieved: Array  # mean utility of the exploited clients in the last 2 W rounds
+    paces: Array  # percentile that defines T, shape (runs,)
+
+
 class OortFedScale(
     Scheme, name="oort_fedscale", title="Oort as in FedScale's code", short="Oort, FedScale"
 ):
@@ -100,102 +112,109 @@ class OortFedScale(
     """
 
     m: Positive
-    explore: Part = Field(0.9, description="exploration_factor: fraction of unexplored clients")
-    decay: Part = Field(0.98, description="exploration_decay: factor on it in each round")
-    explore_least: NotNegative = Field(0.3, description="exploration_min")
-    cutoff: Part = Field(0.05, description="cut_off_util: fraction of the cut-off utility")
-    penalty: NotNegative = Field(2.0, description="round_penalty: exponent for slow clients")
-    window: Positive = Field(20, description="pacer_step: rounds between actions of the pacer")
-    pace: float = Field(30.0, gt=0, le=100, description="round_threshold: percentile that T is at")
-    relax: NotNegative = Field(5.0, description="pacer_delta: percentiles that T moves by")
-    clip: Part = Field(0.9, description="clip_bound: quantile at which utilities are clipped")
+    explore: Part = Field(
+        default=0.9, description="exploration_factor: fraction of unexplored clients"
+    )
+    decay: Part = Field(default=0.98, description="exploration_decay: factor on it in each round")
+    explore_least: NotNegative = Field(default=0.3, description="exploration_min")
+    cutoff: Part = Field(default=0.05, description="cut_off_util: fraction of the cut-off utility")
+    penalty: NotNegative = Field(
+        default=2.0, description="round_penalty: exponent for slow clients"
+    )
+    window: Positive = Field(
+        default=20, description="pacer_step: rounds between actions of the pacer"
+    )
+    pace: float = Field(
+        default=30.0, gt=0, le=100, description="round_threshold: percentile that T is at"
+    )
+    relax: NotNegative = Field(default=5.0, description="pacer_delta: percentiles that T moves by")
+    clip: Part = Field(
+        default=0.9, description="clip_bound: quantile at which utilities are clipped"
+    )
     sample_window: float = Field(
-        5.0, ge=1, description="unexplored clients considered, for each one that is drawn"
+        default=5.0, ge=1, description="unexplored clients considered, for each one that is drawn"
     )
 
     needs = frozenset({"delays", "work_losses"})
     unbiased = False
     intermittent = True
-    memory = ("reward", "last", "achieved", "paces", "exploited")
     grid = {
         "explore_least": (0.1, 0.5, "linear"),
         "cutoff": (0.05, 0.95, "linear"),
         "pace": (20.0, 95.0, "linear"),
     }
 
-    _reward: Array  # statistical utility; number of samples if unexplored, shape (runs, n)
-    _last: Ints  # round of the last participation, counted from 1; 0 if unexplored
-    _achieved: Array  # mean utility of the exploited clients in the last 2 W rounds
-    _paces: Array  # percentile that defines T, shape (runs,)
-    _exploited: Bools  # clients of the last exploitation, shape (runs, n)
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> OortFedScaleState:
         """Register all clients as unexplored."""
         shape = (setup.runs, len(setup.p))
-        self._reward = np.tile(setup.n_samples.astype(np.float64), (setup.runs, 1))
-        self._last = np.zeros(shape, np.int64)
-        self._achieved = np.zeros((setup.runs, 2 * self.window))
-        self._paces = np.full(setup.runs, self.pace)
-        self._exploited = np.zeros(shape, np.bool_)
+        return OortFedScaleState(
+            reward=np.tile(setup.n_samples.astype(np.float64), (setup.runs, 1)),
+            last=np.zeros(shape, np.int64),
+            achieved=np.zeros((setup.runs, 2 * self.window)),
+            paces=np.full(setup.runs, self.pace),
+        )
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: OortFedScaleState, view: View, rng: Draws) -> Slots:
         """Draw explored clients by utility, and fill up with unexplored clients."""
         n, offered = len(view.p), view.offered
         m = min(self.m, len(offered))
         epsilon = max(self.explore * self.decay ** (view.round + 1), self.explore_least)
         seconds = view.observed["delays"]
-        self._exploited = np.zeros((view.runs, n), np.bool_)
         odds = np.zeros((2, view.runs, n))  # relative probabilities: explored, unexplored
         count = np.zeros((2, view.runs), np.int64)
         for run in range(view.runs):
-            T = preferred_duration(seconds, self._paces[run])
-            is_explored = self._last[run, offered] > 0
+            T = preferred_duration(seconds, state.paces[run])
+            is_explored = state.last[run, offered] > 0
             explored, unexplored = offered[is_explored], offered[~is_explored]
             k = max(min(m - int(m * epsilon), len(explored)), m - len(unexplored))
             count[:, run] = k, m - k
             if k:
-                utility = self._utility(run, explored, offered, view.round + 1)
+                utility = self._utility(state, run, explored, offered, view.round + 1)
                 score = np.abs(slowed(utility, seconds[explored], T, self.penalty))
                 odds[0, run, explored] = np.where(pool(score, k, self.cutoff), score + 1e-12, 0.0)
             if m > k:
-                value = slowed(self._reward[run, unexplored], seconds[unexplored], T, self.penalty)
+                value = slowed(state.reward[run, unexplored], seconds[unexplored], T, self.penalty)
                 best = np.argsort(-value, kind="stable")[: int(self.sample_window * (m - k))]
                 odds[1, run, unexplored[best]] = value[best] + 1e-12
-        drawn = drawn_parts(odds, count, m, rng)
-        for run, (exploited, _) in enumerate(drawn):
-            self._exploited[run, exploited] = True
-        return Slots.stack([np.concatenate(parts) for parts in drawn])
+        return Slots.stack([np.concatenate(parts) for parts in drawn_parts(odds, count, m, rng)])
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return p_i over the sum of the selected p; update the utilities and the pacer."""
+    def weigh(self, state: OortFedScaleState, slots: Slots, view: View, rng: Draws) -> Array:
+        """Return p_i divided by the sum over the selected clients."""
+        return normalised_importances(slots, view)
+
+    def learn(self, state: OortFedScaleState, slots: Slots, view: View) -> OortFedScaleState:
+        """Update the participants' rewards, and the pacer."""
         # The losses of a run that diverges may be anything; they must not stop the other runs.
         loss = np.nan_to_num(view.observed["work_losses"], nan=0, posinf=0)
         reward = statistical_utility(view.n_samples[slots.client], loss)
-        self._reward[slots.run, slots.client] = reward
-        self._last[slots.run, slots.client] = view.round + 1
-        exploited = self._exploited[slots.run, slots.client]
+        exploited = state.last[slots.run, slots.client] > 0
+        state.reward[slots.run, slots.client] = reward
+        state.last[slots.run, slots.client] = view.round + 1
         total = np.bincount(slots.run, reward * exploited, view.runs)
-        self._achieved = np.roll(self._achieved, -1, axis=1)
-        self._achieved[:, -1] = total / (np.bincount(slots.run, exploited, view.runs) + 1e-4)
-        self._move_pace(view.round + 1)
-        return normalised_importances(slots, view)
+        state.achieved = np.roll(state.achieved, -1, axis=1)
+        state.achieved[:, -1] = total / (np.bincount(slots.run, exploited, view.runs) + 1e-4)
+        state.paces = self._moved_paces(state, view.round + 1)
+        return state
 
-    def _utility(self, run: int, explored: Ints, offered: Ints, round: int) -> Array:
+    def _utility(
+        self, state: OortFedScaleState, run: int, explored: Ints, offered: Ints, round: int
+    ) -> Array:
         """Compute the utilities of the explored clients: scaled reward and uncertainty."""
-        rewards = self._reward[run]
+        rewards = state.reward[run]
         positive = rewards[offered][rewards[offered] > 0]
         share = scaled(rewards[explored], positive if len(positive) else np.zeros(1), self.clip)
-        utility: Array = share + np.sqrt(UNCERTAINTY * np.log(round) / self._last[run, explored])
+        utility: Array = share + np.sqrt(UNCERTAINTY * np.log(round) / state.last[run, explored])
         return utility
 
-    def _move_pace(self, round: int) -> None:
+    def _moved_paces(self, state: OortFedScaleState, round: int) -> Array:
         """Move T up if the exploited utility stays, and down if it changes fivefold."""
         W = self.window
         if round < 2 * W or round % W:
-            return
-        before, now = self._achieved[:, :W].sum(1), self._achieved[:, W:].sum(1)
+            return state.paces
+        before, now = state.achieved[:, :W].sum(1), state.achieved[:, W:].sum(1)
         change = np.abs(now - before)
         up, down = change <= SMALL_CHANGE * before, change >= LARGE_CHANGE * before
-        raised = np.minimum(self._paces + self.relax, 100.0)
-        lowered = np.maximum(self._paces - self.relax, self.relax)
-        self._paces = np.where(up, raised, np.where(down, lowered, self._paces))
+        raised = np.minimum(state.paces + self.relax, 100.0)
+        lowered = np.maximum(state.paces - self.relax, self.relax)
+        paces: Array = np.where(up, raised, np.where(down, lowered, state.paces))
+        return paces

@@ -13,12 +13,12 @@ Chen, Horváth, Richtárik: Optimal Client Sampling for Federated Learning. TMLR
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
-from fedsampling.base.arrays import Array, Bools
+from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive, Variance
 from fedsampling.base.streams import Draws
@@ -162,20 +162,21 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
     report: Literal["full", "uniform", "optimal", "approximate"] = Field(
         description="all; each with probability m/n; OCS, equation (6); AOCS, Algorithm 2"
     )
-    j_max: Annotated[int, Field(ge=0)] = Field(4, description="maximum number of AOCS exchanges")
-    scale: Variance = Field(1.0, description="factor on the local step size η_l of this sampler")
+    j_max: Annotated[int, Field(ge=0)] = Field(
+        default=4, description="maximum number of AOCS exchanges"
+    )
+    scale: Variance = Field(
+        default=1.0, description="factor on the local step size η_l of this sampler"
+    )
     beside: Annotated[int, Field(ge=0, le=32)] | None = Field(
-        None,
+        default=None,
         description="also record the statistics that OCS, and AOCS with up to this number of "
         "exchanges, would have for the observed norms; null: nothing",
     )
 
+    unbiased = None
     counts = ("available",)
     grid = {"available": (7, 15, "integer")}
-
-    _equal: bool
-    _exchanges: Array
-    _measured: dict[str, Array]
 
     @field_validator("m")
     @classmethod
@@ -192,41 +193,35 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
         """Norms of the updates, if reports depend on them."""
         return frozenset({"update_norms"} if self.report in ("optimal", "approximate") else ())
 
-    @property
-    def unbiased(self) -> bool:  # type: ignore[override]
-        """True if the denominator of the weights is constant and the step is not scaled."""
-        return self._equal and self.scale == 1
+    def is_unbiased(self, setup: Setup) -> bool:
+        """Whether the denominator of the weights is constant and the step is not scaled."""
+        equal = self.available == len(setup.p) or bool(np.ptp(setup.p) < 1e-12)
+        return equal and self.scale == 1
 
-    def prepare(self, setup: Setup) -> None:
-        """Determine whether the sum of the available clients' importances is constant."""
-        self._equal = self.available == len(setup.p) or bool(np.ptp(setup.p) < 1e-12)
-        self._exchanges = np.zeros(0)
-        self._measured = {}
-
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: None, view: View, rng: Draws) -> Slots:
         """Select all available clients: they train, and may then report."""
         slots = Slots.stack(distinct(len(view.p), rng.uniforms("available", self.available)))
         return replace(slots, scale=self.scale * slots.scale)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: None, slots: Slots, view: View, rng: Draws) -> Array:
         """Return ω_i = w_i / q_i with probability q_i, otherwise 0."""
-        shape = (view.runs, self.available)
-        p = view.p[slots.client].reshape(shape)
-        w = p / p.sum(1, keepdims=True)
-        norms = self._norms(w, view.observed)
+        w, norms = self._weighted(slots, view)
         q = self._probabilities(w, norms)
-        u = rng.client_uniforms("reports", slots.run, slots.client, 1).reshape(shape)
-        omega: Array = np.divide(w, q, out=np.zeros(shape), where=u < q)
-        if norms is not None:
-            self._measure(norms, q, u < q)
+        u = rng.client_uniforms("reports", slots.run, slots.client, 1).reshape(w.shape)
+        omega: Array = np.divide(w, q, out=np.zeros(w.shape), where=u < q)
         return omega.ravel()
 
-    def exchange_bits(self) -> Array:
-        """Bits that clients sent in the last round's exchanges of Algorithm 2, shape (runs,)."""
-        return EXCHANGE_BITS * self.available * self._exchanges
+    def exchange_bits(self, state: None, slots: Slots, view: View) -> Array:
+        """Bits that clients sent in the exchanges of Algorithm 2, shape (runs,)."""
+        if self.report != "approximate":
+            return np.zeros(view.runs)
+        _, norms = self._weighted(slots, view)
+        results = [approximate(run_norms, self.m, self.j_max) for run_norms in norms]
+        exchanges = np.array([result.exchanges for result in results], np.float64)
+        return EXCHANGE_BITS * self.available * exchanges
 
-    def measured(self) -> Mapping[str, Array]:
-        """Return statistics of the last round's norms, each of shape (runs,).
+    def measured(self, state: None, slots: Slots, omega: Array, view: View) -> Mapping[str, Array]:
+        """Return statistics of the round's norms, each of shape (runs,).
 
         ``alpha`` and ``gamma`` are those of equation (12) and Theorem 2 for the probabilities used,
         ``expected_reports`` is Σ q_i, and ``deviation`` is Σ (ω_i − w_i) ‖U_i‖ divided by its
@@ -235,37 +230,18 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
         ``expected_reports_j`` for Algorithm 2 with at most j exchanges.  Empty if norms are not
         observed.
         """
-        return self._measured
-
-    def _norms(self, w: Array, observed: Mapping[str, Any]) -> Array | None:
-        """Return u_i = w_i ‖U_i‖, shape (runs, available), or None if norms are not observed."""
         if "update_norms" not in self.needs:
-            return None
-        # A diverging run's updates count as huge: they are reported, and end this run only.
-        norms: Array = observed["update_norms"].reshape(w.shape)  # ‖U_i‖
-        return w * np.where(np.isfinite(norms), norms, LARGEST_NORM)
-
-    def _probabilities(self, w: Array, norms: Array | None) -> Array:
-        """Return q_i, shape (runs, available)."""
+            return {}
         n, m = self.available, self.m
-        self._exchanges = np.zeros(len(w))
-        if norms is None:
-            return np.full(w.shape, 1.0 if self.report == "full" else m / n)
-        if self.report == "optimal":
-            return np.stack([probabilities(run_norms, m) for run_norms in norms])
-        results = [approximate(run_norms, m, self.j_max) for run_norms in norms]
-        self._exchanges = np.array([result.exchanges for result in results], np.float64)
-        return np.stack([result.q for result in results])
-
-    def _measure(self, norms: Array, q: Array, reported: Bools) -> None:
-        n, m = self.available, self.m
+        w, norms = self._weighted(slots, view)
+        q = self._probabilities(w, norms)
         alpha = variance_ratio(norms, q, m)
         gamma = np.asarray(improvement_factor(alpha, n, m))
         spread = np.sqrt(sampling_variance(norms, q))
         # (ω_i − w_i) ‖U_i‖ is u_i (1/q_i − 1) if client i reports, and −u_i if it does not.
         odds = np.divide(1 - q, q, out=np.zeros(q.shape), where=q > 0)
-        error = (norms * np.where(reported, odds, -1.0)).sum(1)
-        self._measured = {
+        error = (norms * np.where(omega.reshape(q.shape) > 0, odds, -1.0)).sum(1)
+        measured = {
             "alpha": alpha,
             "gamma": gamma,
             "expected_reports": q.sum(1),
@@ -273,11 +249,35 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
         }
         if self.beside is not None:
             exact = np.stack([probabilities(run_norms, m) for run_norms in norms])
-            self._measured["alpha_exact"] = variance_ratio(norms, exact, m)
+            measured["alpha_exact"] = variance_ratio(norms, exact, m)
             for j in range(self.beside + 1):
                 q_j = np.stack([approximate(run_norms, m, j).q for run_norms in norms])
-                self._measured[f"alpha_{j}"] = variance_ratio(norms, q_j, m)
-                self._measured[f"expected_reports_{j}"] = q_j.sum(1)
+                measured[f"alpha_{j}"] = variance_ratio(norms, q_j, m)
+                measured[f"expected_reports_{j}"] = q_j.sum(1)
+        return measured
+
+    def _weighted(self, slots: Slots, view: View) -> tuple[Array, Array]:
+        """Return w_i, and u_i = w_i ‖U_i‖ or ones if norms are not observed; (runs, available)."""
+        p = view.p[slots.client].reshape(view.runs, self.available)
+        w = p / p.sum(1, keepdims=True)
+        if "update_norms" not in self.needs:
+            return w, np.ones(w.shape)
+        # A diverging run's updates count as huge: they are reported, and end this run only.
+        norms: Array = view.observed["update_norms"].reshape(w.shape)  # ‖U_i‖
+        return w, w * np.where(np.isfinite(norms), norms, LARGEST_NORM)
+
+    def _probabilities(self, w: Array, norms: Array) -> Array:
+        """Return q_i, shape (runs, available)."""
+        n, m = self.available, self.m
+        match self.report:
+            case "full":
+                return np.ones(w.shape)
+            case "uniform":
+                return np.full(w.shape, m / n)
+            case "optimal":
+                return np.stack([probabilities(run_norms, m) for run_norms in norms])
+            case "approximate":
+                return np.stack([approximate(run_norms, m, self.j_max).q for run_norms in norms])
 
 
 def _checked(norms: Array, m: int) -> Array:

@@ -9,6 +9,7 @@ Cho, Wang, Joshi: Towards Understanding Biased Client Selection in Federated Lea
 (arXiv 2010.01243).
 """
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -29,7 +30,7 @@ def _at_least_m(d: int, info: ValidationInfo) -> int:
     return d
 
 
-Candidates = Annotated[
+CandidateCount = Annotated[
     Positive, Field(description="number of candidates, at least m"), AfterValidator(_at_least_m)
 ]
 
@@ -52,6 +53,13 @@ def largest_losses(clients: Ints, losses: Array, m: int) -> Ints:
     return np.take_along_axis(clients, order, axis=1)
 
 
+@dataclass
+class Candidates:
+    """The candidates of the round, shape (runs, ≤ d)."""
+
+    clients: Ints
+
+
 class PowerOfChoice(
     Scheme,
     name="power_of_choice",
@@ -67,7 +75,7 @@ class PowerOfChoice(
     """
 
     m: Positive
-    d: Candidates
+    d: CandidateCount
 
     needs = frozenset({"losses"})
     unbiased = False
@@ -75,23 +83,28 @@ class PowerOfChoice(
     counts = ("m", "d")
     grid = {"d": (6, 15, "integer")}
 
-    _candidates: Bools
+    def initial_state(self, setup: Setup) -> Candidates:
+        """Start without candidates."""
+        return Candidates(np.zeros((setup.runs, 0), np.int64))
 
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Draw the candidates, and select the clients with the largest losses."""
-        clients = _draw_candidates(self.d, view, rng)
-        self._candidates = np.zeros((view.runs, len(view.p)), np.bool_)
-        np.put_along_axis(self._candidates, clients, True, axis=1)
+    def begin(self, state: Candidates, view: View, rng: Draws) -> Candidates:
+        """Draw the candidates, which compute their losses."""
+        return Candidates(_draw_candidates(self.d, view, rng))
+
+    def select(self, state: Candidates, view: View, rng: Draws) -> Slots:
+        """Select the candidates with the largest losses."""
         (losses,) = self.needs
-        return Slots.stack(largest_losses(clients, view.observed[losses], self.m))
+        return Slots.stack(largest_losses(state.clients, view.observed[losses], self.m))
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: Candidates, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each selected client."""
         return np.full(len(slots), view.runs / len(slots))
 
-    def asked(self) -> Bools:
+    def asked(self, state: Candidates, view: View) -> Bools:
         """Return the candidates, which had to compute their losses, shape (runs, n)."""
-        return self._candidates
+        mask = np.zeros((view.runs, len(view.p)), np.bool_)
+        np.put_along_axis(mask, state.clients, True, axis=1)
+        return mask
 
 
 class CheapPowerOfChoice(
@@ -113,6 +126,13 @@ class CheapPowerOfChoice(
 
     needs = frozenset({"batch_losses"})
     grid = {"d": (6, 15, "integer")}
+
+
+@dataclass
+class LastLosses:
+    """The loss that each client last reported, infinite if it never did, shape (runs, n)."""
+
+    losses: Array
 
 
 class RememberedPowerOfChoice(
@@ -138,30 +158,31 @@ class RememberedPowerOfChoice(
     """
 
     m: Positive
-    d: Candidates
+    d: CandidateCount
 
     needs = frozenset({"work_losses"})
     unbiased = False
     intermittent = True
     counts = ("m", "d")
-    memory = ("last",)
     grid = {"d": (6, 15, "integer")}
 
-    _last: Array  # loss that each client last reported, shape (runs, n)
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> LastLosses:
         """Mark all losses as unknown."""
-        self._last = np.full((setup.runs, len(setup.p)), np.inf)
+        return LastLosses(np.full((setup.runs, len(setup.p)), np.inf))
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: LastLosses, view: View, rng: Draws) -> Slots:
         """Draw the candidates, and select the clients with the largest reported losses."""
         drawn = _draw_candidates(self.d, view, rng)
-        return Slots.stack(largest_losses(drawn, self._last, self.m))
+        return Slots.stack(largest_losses(drawn, state.losses, self.m))
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return 1/m for each selected client, and store the clients' losses."""
-        self._last[slots.run, slots.client] = view.observed["work_losses"]
+    def weigh(self, state: LastLosses, slots: Slots, view: View, rng: Draws) -> Array:
+        """Return 1/m for each selected client."""
         return np.full(len(slots), view.runs / len(slots))
+
+    def learn(self, state: LastLosses, slots: Slots, view: View) -> LastLosses:
+        """Store the losses that the clients reported."""
+        state.losses[slots.run, slots.client] = view.observed["work_losses"]
+        return state
 
 
 def _draw_candidates(d: int, view: View, rng: Draws) -> Ints:

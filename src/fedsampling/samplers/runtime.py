@@ -17,6 +17,7 @@ Chen, Zhou, Zhang, Sun, Poor: Client Selection for Wireless Federated Learning w
 Heterogeneity. IEEE Internet of Things Journal 2024.
 """
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -159,6 +160,14 @@ def approximately_optimal(
     return min([*minima, *starts], key=value)
 
 
+@dataclass
+class RuntimeState:
+    """G_i, bounds of the gradient norms, and the round's distribution q, both (runs, n)."""
+
+    norms: Array
+    q: Array
+
+
 class RuntimeScheme(Scheme):
     """m draws with replacement from the distribution with the shortest estimated runtime."""
 
@@ -168,34 +177,35 @@ class RuntimeScheme(Scheme):
 
     needs = frozenset({"delays", "gradients"})
 
-    _norms: Array
-    _q: Array
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> RuntimeState:
         """Start from norms of zero."""
-        self._norms = np.zeros((setup.runs, len(setup.p)))
+        shape = (setup.runs, len(setup.p))
+        return RuntimeState(np.zeros(shape), np.zeros(shape))
 
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Draw m clients in each run from its distribution."""
+    def begin(self, state: RuntimeState, view: View, rng: Draws) -> RuntimeState:
+        """Compute each run's distribution from the last gradients."""
         norms = np.linalg.norm(view.observed["gradients"], axis=-1).astype(np.float64)
         # A run that has diverged has no norms, and draws by importance.
-        self._norms = self._bounds(np.where(np.isfinite(norms), norms, 1.0))
-        delays = view.observed["delays"]
-        self._q = self._distributions(delays, view.p * self._norms, rng)
+        norms = self._bounds(state.norms, np.where(np.isfinite(norms), norms, 1.0))
+        q = self._distributions(view.observed["delays"], view.p * norms, rng)
+        return RuntimeState(norms, q)
+
+    def select(self, state: RuntimeState, view: View, rng: Draws) -> Slots:
+        """Draw m clients in each run from its distribution."""
         u = rng.uniforms("clients", self.m)
-        clients = [invert(q, u_run) for q, u_run in zip(self._q, u, strict=True)]
+        clients = [invert(q, u_run) for q, u_run in zip(state.q, u, strict=True)]
         return Slots.drawn(np.stack(clients), self.duplicates)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: RuntimeState, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i / (q_i m) for each draw."""
-        q = self._q[slots.run, slots.client]
+        q = state.q[slots.run, slots.client]
         return view.p[slots.client] / q * slots.times / self.m
 
     def _distributions(self, delays: Array, scores: Array, rng: Draws) -> Array:
         """Compute q of each run, shape (runs, n), from the scores p_i G_i."""
         return np.stack([self._probabilities(delays, run_scores) for run_scores in scores])
 
-    def _bounds(self, norms: Array) -> Array:
+    def _bounds(self, before: Array, norms: Array) -> Array:
         """Return G_i, shape (runs, n), from the norms of the last gradients: by default these."""
         return norms
 
@@ -219,7 +229,9 @@ class ApproxOpt(
     of a client's probability of being in the set, so that they stay unbiased.
     """
 
-    c: NotNegative = Field(1.0, description="constant of the runtime, in units of (Σ p_i G_i)²")
+    c: NotNegative = Field(
+        default=1.0, description="constant of the runtime, in units of (Σ p_i G_i)²"
+    )
     solver: Literal["slsqp", "trust-constr"] = hashed_if_set(
         "slsqp",
         description="from two starts, or from the uniform one as in harshvardhan2025latency",
@@ -235,10 +247,10 @@ class ApproxOpt(
 
     grid = {"c": (0.01, 100.0, "log")}
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: RuntimeState, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i / (q_i m) for each draw, divided by the probability of being a candidate."""
         n = len(view.p)
-        return super().weigh(slots, view, rng) * n / min(self.candidates or n, n)
+        return super().weigh(state, slots, view, rng) * n / min(self.candidates or n, n)
 
     def _distributions(self, delays: Array, scores: Array, rng: Draws) -> Array:
         if self.candidates is None:
@@ -274,11 +286,10 @@ class Luo(
 
     c: NotNegative = Field(description="c_0, as estimated from pilot runs")
 
-    memory = ("norms",)
     grid = {"c": (0.01, 100.0, "log")}
 
-    def _bounds(self, norms: Array) -> Array:
-        return np.maximum(self._norms, norms)
+    def _bounds(self, before: Array, norms: Array) -> Array:
+        return np.maximum(before, norms)
 
     def _probabilities(self, delays: Array, scores: Array) -> Array:
         return luo_probabilities(delays, scores, self.c)

@@ -5,6 +5,7 @@ References
 Cochran: Sampling Techniques. Wiley 1977, chapter 5.
 """
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -67,6 +68,13 @@ def from_strata(stratum: Ints, counts: Ints, u: Array) -> Bools:
     return member
 
 
+@dataclass
+class Strata:
+    """The stratum of each client, shape (n,)."""
+
+    of: Ints
+
+
 class Stratified(Uniform, name="stratified", title="Stratified sampling", short="Stratified"):
     """m clients from strata of similar clients; each stratum gets draws in proportion to its size.
 
@@ -81,33 +89,33 @@ class Stratified(Uniform, name="stratified", title="Stratified sampling", short=
 
     m: Positive
     by: Literal["size", "label"] = "size"
-    strata: Positive = Field(4, description="number of strata by size; by label, one per label")
+    strata: Positive = Field(
+        default=4, description="number of strata by size; by label, one per label"
+    )
 
     grid = {"strata": (2, 5, "integer")}
-
-    _stratum: Ints
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """Labels, if they define the strata."""
         return frozenset({"labels"} if self.by == "label" else ())
 
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> Strata:
         """Form the strata."""
         n = len(setup.p)
         if self.by == "label":
-            self._stratum = np.unique(np.asarray(setup.labels), return_inverse=True)[1]
-            return
-        self._stratum = np.empty(n, np.int64)
+            return Strata(np.unique(np.asarray(setup.labels), return_inverse=True)[1])
+        stratum = np.empty(n, np.int64)
         order = np.argsort(setup.n_samples, kind="stable")
         for number, part in enumerate(np.array_split(order, min(self.strata, n))):
-            self._stratum[part] = number
+            stratum[part] = number
+        return Strata(stratum)
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: Strata, view: View, rng: Draws) -> Slots:
         """Allocate the draws to the strata, and draw within each of them."""
         offered = view.offered
-        stratum = self._stratum[offered]
-        sizes = np.bincount(stratum, minlength=self._stratum.max() + 1)
+        stratum = state.of[offered]
+        sizes = np.bincount(stratum, minlength=state.of.max() + 1)
         counts = proportional(sizes, min(self.m, len(offered)), rng.uniform("strata"))
         member = np.zeros((view.runs, len(view.p)), np.bool_)
         u = rng.uniforms("clients", len(view.p)).take(offered, axis=1)

@@ -8,12 +8,22 @@ Fraboni, Vidal, Kameni, Lorenzi: Clustered Sampling: Low-Variance and Improved R
 for Clients Selection in Federated Learning. ICML 2021 (arXiv 2105.05883), section 6.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.slots import Setup, Slots, View
+
+
+@dataclass
+class Groups:
+    """The clients of each label, and the size of each client's group, shape (n,)."""
+
+    clients: list[Ints]
+    size: Ints
 
 
 class Target(Scheme, name="target", title="Target sampling (one client per label)", short="target"):
@@ -24,23 +34,21 @@ class Target(Scheme, name="target", title="Target sampling (one client per label
 
     needs = frozenset({"labels"})
 
-    _groups: list[Ints]
-    _size: Ints  # of each client's group
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> Groups:
         """Group the clients by their labels."""
         labels = np.asarray(setup.labels)
-        self._groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-        self._size = np.empty(len(labels), np.int64)
-        for group in self._groups:
-            self._size[group] = len(group)
+        groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+        size = np.empty(len(labels), np.int64)
+        for group in groups:
+            size[group] = len(group)
+        return Groups(groups, size)
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def select(self, state: Groups, view: View, rng: Draws) -> Slots:
         """Draw one client from each group."""
-        u = rng.uniforms("clients", len(self._groups))
-        picks = [group[(u[:, j] * len(group)).astype(int)] for j, group in enumerate(self._groups)]
+        u = rng.uniforms("clients", len(state.clients))
+        picks = [group[(u[:, j] * len(group)).astype(int)] for j, group in enumerate(state.clients)]
         return Slots.stack(np.stack(picks, axis=1))
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: Groups, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i times the size of the group: 1/m for m equal groups of equal clients."""
-        return view.p[slots.client] * self._size[slots.client]
+        return view.p[slots.client] * state.size[slots.client]

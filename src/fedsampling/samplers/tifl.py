@@ -6,6 +6,9 @@ Chai, Ali, Zawad, Truex, Anwar, Baracaldo, Zhou, Ludwig, Yan, Cheng: TiFL: A Tie
 Learning System. HPDC 2020 (arXiv 2001.09249).
 """
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import numpy as np
 from pydantic import Field
 
@@ -75,6 +78,25 @@ def rank_odds(losses: Array, usable: Bools) -> Array:
     return odds
 
 
+def drawn_tiers(tiers: list[Ints], odds: Array, view: View, rng: Draws) -> Ints:
+    """Draw each run's tier by `odds`, shape (runs, tiers), among those with available clients."""
+    available = np.array([np.isin(tier, view.offered).any() for tier in tiers])
+    drawn = [
+        int(invert(odds * available if (odds * available).any() else available * 1.0, u_run))
+        for odds, u_run in zip(odds, rng.uniform("tiers"), strict=True)
+    ]
+    return np.array(drawn)
+
+
+@dataclass
+class Tiers:
+    """The tiers, their relative probabilities, and the tier of each run's last round."""
+
+    tiers: list[Ints]  # the clients of each, the fastest first
+    odds: Array  # shape (runs, tiers)
+    drawn: Ints  # shape (runs,)
+
+
 class TiFL(Scheme, name="tifl", title="Tier-based selection (TiFL)", short="TiFL"):
     """m clients, uniformly from one tier of similar speed that is drawn in each round.
 
@@ -92,25 +114,18 @@ class TiFL(Scheme, name="tifl", title="Tier-based selection (TiFL)", short="TiFL
     """
 
     m: Positive
-    tiers: Positive = Field(5, description="number of groups of clients by speed")
+    tiers: Positive = Field(default=5, description="number of groups of clients by speed")
     odds: tuple[NotNegative, ...] | None = Field(
-        None, description="relative probability of each tier, the fastest first; null: equal"
+        default=None,
+        description="relative probability of each tier, the fastest first; null: equal",
     )
 
     needs = frozenset({"delays"})
+    unbiased: ClassVar[bool | None] = None
     intermittent = True
     grid = {"tiers": (2, 5, "integer")}
 
-    _tiers: list[Ints]
-    _odds: Array
-    _fair: bool
-
-    @property
-    def unbiased(self) -> bool:  # type: ignore[override]
-        """True if the clients, the tiers' sizes and their probabilities are all equal."""
-        return self._fair
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> Tiers:
         """Form the tiers."""
         count = min(self.tiers, len(setup.p) // self.m)
         if self.odds is not None and (len(self.odds) != count or not any(self.odds)):
@@ -118,38 +133,43 @@ class TiFL(Scheme, name="tifl", title="Tier-based selection (TiFL)", short="TiFL
                 f"sampler.odds: {len(self.odds)} values for {count} tiers; give one for each tier, "
                 "at least one of them above zero"
             )
-        self._tiers = tiers(np.asarray(setup.delays), count)
-        self._odds = np.ones(count) if self.odds is None else np.array(self.odds)
-        sizes = [len(tier) for tier in self._tiers]
-        spread = max(np.ptp(sizes), np.ptp(self._odds), np.ptp(setup.p))
-        self._fair = bool(spread < 1e-12)
+        odds = np.ones(count) if self.odds is None else np.array(self.odds)
+        of_runs = np.broadcast_to(odds, (setup.runs, count)).copy()
+        drawn = np.zeros(setup.runs, np.int64)
+        return Tiers(tiers(np.asarray(setup.delays), count), of_runs, drawn)
 
-    def select(self, view: View, rng: Draws) -> Slots:
-        """Draw a tier that has available clients, and m of these."""
-        available_tiers = [tier[np.isin(tier, view.offered)] for tier in self._tiers]
-        available = np.array([len(tier) > 0 for tier in available_tiers])
-        drawn = [
-            int(invert(odds * available if (odds * available).any() else available * 1.0, u_run))
-            for odds, u_run in zip(self._tier_odds(view), rng.uniform("tiers"), strict=True)
-        ]
-        self._record_tiers(np.array(drawn))
+    def is_unbiased(self, setup: Setup) -> bool:
+        """Whether the clients, the tiers' sizes and their probabilities are all equal."""
+        state = self.initial_state(setup)
+        sizes = [len(tier) for tier in state.tiers]
+        spread = max(np.ptp(sizes), np.ptp(state.odds), np.ptp(setup.p))
+        return bool(spread < 1e-12)
+
+    def begin(self, state: Any, view: View, rng: Draws) -> Any:
+        """Draw the round's tier among those that have available clients."""
+        state.drawn = drawn_tiers(state.tiers, state.odds, view, rng)
+        return state
+
+    def select(self, state: Any, view: View, rng: Draws) -> Slots:
+        """Draw m available clients of the tier."""
         u = rng.uniforms("clients", self.m)
         clients = []
-        for tier, u_run in zip(drawn, u, strict=True):
-            members = available_tiers[tier]
+        for tier, u_run in zip(state.drawn, u, strict=True):
+            members = state.tiers[tier][np.isin(state.tiers[tier], view.offered)]
             clients.append(members[distinct(len(members), u_run[None, : len(members)])[0]])
         return Slots.stack(clients)
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: Any, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the selected clients."""
         return normalised_importances(slots, view)
 
-    def _tier_odds(self, view: View) -> Array:
-        """Return the relative probabilities of the tiers in this round, shape (runs, tiers)."""
-        return np.broadcast_to(self._odds, (view.runs, len(self._tiers)))
 
-    def _record_tiers(self, tiers: Ints) -> None:
-        """Record the tier drawn in each run, shape (runs,); the static policy needs no record."""
+@dataclass
+class AdaptiveTiers(Tiers):
+    """What the adaptive policy remembers, in addition to the tiers."""
+
+    before: Array  # losses of the tiers at the last update, shape (runs, tiers)
+    credits: Array  # remaining credits, shape (runs, tiers)
 
 
 class AdaptiveTiFL(
@@ -174,52 +194,52 @@ class AdaptiveTiFL(
     tier ⌈rounds/n⌉ credits, and evaluate accuracies every I rounds.
     """
 
-    interval: Positive = Field(20, description="I: rounds between updates of the probabilities")
+    interval: Positive = Field(
+        default=20, description="I: rounds between updates of the probabilities"
+    )
     credits: tuple[Positive, ...] | None = Field(
-        None, description="credits: rounds that each tier may be used, fastest first; null: all"
+        default=None,
+        description="credits: rounds that each tier may be used, fastest first; null: all",
     )
 
     needs = frozenset({"delays", "losses"})
     unbiased = False
-    memory = ("current", "before", "now", "left")
     grid = {"tiers": (2, 5, "integer"), "interval": (5, 40, "integer")}
 
-    _current: Ints  # tier of the last round, shape (runs,)
-    _before: Array  # losses of the tiers at the last update, shape (runs, tiers)
-    _now: Array  # relative probabilities of the tiers, shape (runs, tiers)
-    _left: Array  # remaining credits, shape (runs, tiers)
-    _reporting: Bools  # clients that compute their losses in this round, shape (runs, n)
-
-    def prepare(self, setup: Setup) -> None:
+    def initial_state(self, setup: Setup) -> AdaptiveTiers:
         """Form the tiers, and give them their credits."""
-        super().prepare(setup)
-        shape = (setup.runs, len(self._tiers))
-        if self.credits is not None and len(self.credits) != len(self._tiers):
+        state = super().initial_state(setup)
+        if self.credits is not None and len(self.credits) != len(state.tiers):
             raise InputError(
-                f"sampler.credits: {len(self.credits)} values for {len(self._tiers)} tiers; give "
+                f"sampler.credits: {len(self.credits)} values for {len(state.tiers)} tiers; give "
                 "one for each tier"
             )
-        self._current = np.zeros(setup.runs, np.int64)
-        self._before = np.full(shape, np.inf)
-        self._now = np.broadcast_to(self._odds, shape).copy()
-        self._left = np.broadcast_to(np.array(self.credits or np.inf, np.float64), shape).copy()
+        shape = state.odds.shape
+        credits = np.broadcast_to(np.array(self.credits or np.inf, np.float64), shape).copy()
+        before = np.full(shape, np.inf)
+        return AdaptiveTiers(state.tiers, state.odds, state.drawn, before, credits)
 
-    def asked(self) -> Bools:
-        """Return the clients that had to compute a loss, shape (runs, n): all every I rounds."""
-        return self._reporting
+    def is_unbiased(self, setup: Setup) -> bool:
+        """Never: tiers with larger losses are drawn more often."""
+        return False
 
-    def _tier_odds(self, view: View) -> Array:
-        self._reporting = np.zeros((view.runs, len(view.p)), np.bool_)
+    def begin(self, state: AdaptiveTiers, view: View, rng: Draws) -> AdaptiveTiers:
+        """Update the probabilities every I rounds, and draw the round's tier."""
         if view.round % self.interval == 0:
-            self._reporting[:, view.offered] = True
-            losses = tier_losses(view.observed["losses"], view.n_samples, self._tiers)
-            for run, tier in enumerate(self._current):
-                if view.round and losses[run, tier] >= self._before[run, tier]:
-                    self._now[run] = rank_odds(losses[run], self._left[run] > 0)
-            self._before = losses
-        odds = self._now * (self._left > 0)
-        return np.where(odds.any(1, keepdims=True), odds, self._now)
+            losses = tier_losses(view.observed["losses"], view.n_samples, state.tiers)
+            for run, tier in enumerate(state.drawn):
+                if view.round and losses[run, tier] >= state.before[run, tier]:
+                    state.odds[run] = rank_odds(losses[run], state.credits[run] > 0)
+            state.before = losses
+        odds = state.odds * (state.credits > 0)
+        odds = np.where(odds.any(1, keepdims=True), odds, state.odds)
+        state.drawn = drawn_tiers(state.tiers, odds, view, rng)
+        state.credits[np.arange(view.runs), state.drawn] -= 1
+        return state
 
-    def _record_tiers(self, tiers: Ints) -> None:
-        self._current = tiers
-        self._left[np.arange(len(tiers)), tiers] -= 1
+    def asked(self, state: AdaptiveTiers, view: View) -> Bools:
+        """Return the clients that had to compute a loss, shape (runs, n): all every I rounds."""
+        reporting = np.zeros((view.runs, len(view.p)), np.bool_)
+        if view.round % self.interval == 0:
+            reporting[:, view.offered] = True
+        return reporting

@@ -10,12 +10,12 @@ References
 Rizk, Vlaski, Sayed: Federated Learning under Importance Sampling. IEEE TSP 2022, section IV.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.records import Positive
 from fedsampling.samplers.importance import reassign
-from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.slots import Setup
 
 MIN_RELATIVE_SCORE = 1e-2  # of the mean; a score of zero would exclude a client for good
@@ -49,21 +49,19 @@ def redistributed(probability: Array, scores: Array) -> Array:
     return reassign(probability, np.maximum(scores, MIN_RELATIVE_SCORE * scores.mean()))
 
 
-class Tracked(Scheme):
-    """Base class of samplers that track probabilities, shape (runs, n)."""
+@dataclass
+class TrackedState:
+    """The tracked probabilities, and those of the round, both of shape (runs, n)."""
 
-    m: Positive
+    tracked: Array
+    round: Array
 
-    intermittent = True
-    memory = ("tracked",)
-
-    _tracked: Array
-
-    def prepare(self, setup: Setup) -> None:
+    @classmethod
+    def equal(cls, setup: Setup) -> "TrackedState":
         """Start from equal probabilities."""
         n = len(setup.p)
-        self._tracked = np.full((setup.runs, n), 1 / n)
+        return cls(np.full((setup.runs, n), 1 / n), np.zeros((setup.runs, n)))
 
     def track(self, run: int, clients: Ints, scores: Array) -> None:
         """Update the probabilities of a run's participants, each listed once."""
-        self._tracked[run, clients] = redistributed(self._tracked[run, clients], scores)
+        self.tracked[run, clients] = redistributed(self.tracked[run, clients], scores)

@@ -51,7 +51,8 @@ from fedsampling.runs import store
 from fedsampling.runs.execute import choose_products, device, environment, locate_shared
 from fedsampling.runs.places import run_stores
 from fedsampling.samplers.basic import MD
-from fedsampling.samplers.protocol.slots import Slots
+from fedsampling.samplers.protocol.prepared import prepared
+from fedsampling.samplers.protocol.slots import Setup, Slots
 from fedsampling.workflow.project import Project
 
 CLIENTS, BATCH = 3, 8  # size of the small round
@@ -142,9 +143,10 @@ def _distances(stacked: NetworkLearner) -> tuple[float, float]:
     """Return a round's distance from double precision, and from a round of one slot at a time."""
     everyone = Slots.stack([np.arange(CLIENTS)])
     theta = stacked.start(np.zeros(1, np.int64))
+    sampler = prepared(MD(m=CLIENTS), Setup(stacked.n_samples, stacked.p))
 
     def updates(slots: Slots = everyone, learner: NetworkLearner = stacked) -> Array:
-        trained: Array = learner.work(theta, slots, MD(m=CLIENTS), _draws()).double().cpu().numpy()
+        trained: Array = learner.work(theta, slots, sampler, _draws()).double().cpu().numpy()
         return trained
 
     one_by_one = np.concatenate([updates(Slots.stack([np.array([k])])) for k in range(CLIENTS)])

@@ -18,6 +18,7 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.clustered import ClusteredSimilarity
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup, Slots
 
 STEP, STEPS, BATCH = 0.1, 3, 100  # a batch is all of a client's data, so that no draw matters
@@ -198,7 +199,7 @@ def test_buffers_are_averaged_with_normalised_weights():
 def test_samplers_and_server_optimisers_see_only_parameters():
     job = counting_learner()
     setup = Setup(job.n_samples, job.p, 1, dimension=25 * 3 + 3)
-    train(job, ClusteredSimilarity(m=2).prepared(setup), [0], 2)  # stores updates of this size
+    train(job, prepared(ClusteredSimilarity(m=2), setup), [0], 2)  # stores updates of this size
     data = three_clients()
     history = fs.train(data, "full", model=Counting(), server="fedadam", server_step=0.01, **WORK)
     assert history["value"].notna().all()

@@ -10,6 +10,8 @@ from fedsampling.learning.training.loop import measuring, train
 from fedsampling.runs.store import digest
 from fedsampling.samplers.basic import MD, Uniform
 from fedsampling.samplers.isfedavg import ISFedAvg
+from fedsampling.samplers.protocol.prepared import prepared
+from fedsampling.samplers.protocol.slots import Setup
 
 L = 3
 VARIANTS = ["fedavg", "optimal", "approximate", "tracked"]
@@ -29,7 +31,8 @@ class Problem:
 
     def sampler(self, variant, runs, m=L):
         if variant in ("fedavg", "md"):
-            return {"fedavg": Uniform, "md": MD}[variant](m=m)
+            scheme = {"fedavg": Uniform, "md": MD}[variant](m=m)
+            return prepared(scheme, Setup(self.learner.n_samples, self.learner.p, runs))
         rule, _, estimated = variant.partition("-")
         variability = estimated or "optimum"
         sampler = ISFedAvg(m=m, probabilities=rule, variability=variability)

@@ -20,6 +20,7 @@ from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.participation import Participation
 from fedsampling.runs.store import digest
 from fedsampling.samplers.clustered import ClusteredSimilarity
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
 
 SEEDS = np.array([3, 8])
@@ -34,7 +35,7 @@ def job(checkpoint, rounds=ROUNDS):
         full_update=25,
     )
     setup = Setup(trainer.n_samples, trainer.p, 2, dimension=trainer.network.dimension)
-    sampler = ClusteredSimilarity(m=2, duplicates="once").prepared(setup)
+    sampler = prepared(ClusteredSimilarity(m=2, duplicates="once"), setup)
 
     def by_client(moment):
         if moment.ending:

@@ -1,6 +1,7 @@
 """Stacked local training agrees with a loop over clients."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -70,13 +71,19 @@ THREE_RUNS = Slots.stack([np.array([2, 0, 1]), np.array([1, 3]), np.array([4])])
 DRAWN_TWICE = Slots.stack([np.array([2, 0, 2]), np.array([1, 3]), np.array([4])])
 
 
+def silent(scheme):
+    """Return a sampler that was not prepared, and has nothing to report."""
+    nothing = {"asked": lambda: None, "exchange_bits": lambda: None, "measured": dict}
+    return SimpleNamespace(needs=frozenset(scheme.needs), named=scheme.named, **nothing)
+
+
 class TestLocalWork:
     @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
     def test_updates_agree_with_a_loop_over_clients(self, work):
         trainer = learner(work)
         theta = trainer.start(SEEDS)
         rng = Draws(SEEDS, 3)
-        result = trainer.work(theta, DRAWN_TWICE, MD(m=3), rng)
+        result = trainer.work(theta, DRAWN_TWICE, silent(MD(m=3)), rng)
         expected = plain(trainer, theta, DRAWN_TWICE, rng)
         torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-6)
         assert not torch.equal(result[0], result[2])  # of one client, with different batches
@@ -85,19 +92,20 @@ class TestLocalWork:
     def test_a_slot_does_not_depend_on_the_slots_stacked_with_it(self, work, monkeypatch):
         trainer = learner(work)
         theta = trainer.start(SEEDS)
-        stacked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))
+        stacked = trainer.work(theta, THREE_RUNS, silent(MD(m=3)), Draws(SEEDS, 3))
         second = Slots.stack([THREE_RUNS.client[3:5]])  # whose clients have fewer samples
-        single = trainer.work(theta[1:2], second, MD(m=3), Draws(SEEDS[1:2], 3))
+        single = trainer.work(theta[1:2], second, silent(MD(m=3)), Draws(SEEDS[1:2], 3))
         assert torch.equal(stacked[3:5], single)
         monkeypatch.setattr(trainer, "stack", 2)
-        chunked = trainer.work(theta, THREE_RUNS, MD(m=3), Draws(SEEDS, 3))  # two slots at a time
+        two_at_a_time = theta, THREE_RUNS, silent(MD(m=3)), Draws(SEEDS, 3)
+        chunked = trainer.work(*two_at_a_time)
         assert torch.equal(stacked, chunked)
 
     def test_a_sampler_observes_its_slots_losses_and_is_charged(self):
         trainer = learner(LocalWork(batch=100, step=1e-30, steps=1))  # the model does not move
         theta = trainer.start(SEEDS[:2])
         slots = Slots.stack([np.array([2, 0]), np.array([1])])
-        oort = Oort(m=2)
+        oort = silent(Oort(m=2))
         updates = trainer.work(theta, slots, oort, Draws(SEEDS[:2], 0))
         losses = trainer.report(oort.needs, updates)["work_losses"]
         expected = client_losses(trainer, theta)[slots.run, slots.client]
@@ -112,7 +120,7 @@ class TestLocalWork:
         slots, squares = Slots.stack([np.array([2])]), [0.0]
         for count in (1, 2, 3):  # the first steps are the same
             trainer = learner(LocalWork(batch=4, step=0.1, steps=count))
-            trainer.work(trainer.start(SEEDS[:1]), slots, MD(m=1), Draws(SEEDS[:1], 0))
+            trainer.work(trainer.start(SEEDS[:1]), slots, silent(MD(m=1)), Draws(SEEDS[:1], 0))
             squares.append(count * float(trainer.work_losses[0]) ** 2)
         losses = np.sqrt(np.diff(squares))
         assert trainer.training_costs["gradients"].tolist() == [3 * 4]
@@ -124,7 +132,7 @@ class TestLocalWork:
         theta = trainer.start(SEEDS[:1])
         slots = Slots.stack([np.array([2, 0])])
         updates, scaled = (
-            trainer.work(theta, changed, MD(m=2), Draws(SEEDS[:1], 0))
+            trainer.work(theta, changed, silent(MD(m=2)), Draws(SEEDS[:1], 0))
             for changed in (slots, replace(slots, scale=np.array([2.0, 1.0])))
         )
         torch.testing.assert_close(scaled[0], 2 * updates[0], rtol=1e-3, atol=1e-7)
@@ -134,9 +142,9 @@ class TestLocalWork:
         trainer = learner()
         theta = trainer.start(SEEDS[:2])
         nobody = Slots.stack([np.empty(0, np.int64)] * 2)
-        updates = trainer.work(theta, nobody, MD(m=3), Draws(SEEDS[:2], 0))
+        updates = trainer.work(theta, nobody, silent(MD(m=3)), Draws(SEEDS[:2], 0))
         assert torch.equal(trainer.advance(theta, updates, nobody, np.empty(0)), theta)
-        costs = trainer.charge(MD(m=3), nobody, np.empty(0), Draws(SEEDS[:2], 0))
+        costs = trainer.charge(silent(MD(m=3)), nobody, np.empty(0), Draws(SEEDS[:2], 0))
         assert not costs["reports"].any()
 
 
@@ -145,11 +153,16 @@ class TestRecords:
         trainer, all_clients = learner(full_update=2, server_step=0.5), learner()
         theta, rng = trainer.start(SEEDS), Draws(SEEDS, 4)
         slots, omega = DRAWN_TWICE, np.full(len(DRAWN_TWICE), 0.3)
-        updates = trainer.work(theta, slots, MD(m=3), rng)
+        updates = trainer.work(theta, slots, silent(MD(m=3)), rng)
         trainer.advance(theta, updates, slots, omega)
-        result = trainer.charge(MD(m=3), slots, omega, rng)
+        result = trainer.charge(silent(MD(m=3)), slots, omega, rng)
         all_slots = Slots.stack([np.arange(5)] * 3)
-        full = all_clients.work(theta, all_slots, MD(m=3), rng).double().numpy().reshape(3, 5, -1)
+        full = (
+            all_clients.work(theta, all_slots, silent(MD(m=3)), rng)
+            .double()
+            .numpy()
+            .reshape(3, 5, -1)
+        )
         for run in range(3):
             step = 0.3 * updates.double().numpy()[slots.run == run].sum(0)
             full_step = trainer.p @ full[run]
@@ -158,13 +171,13 @@ class TestRecords:
             assert result["update_square"][run] == pytest.approx((full_step**2).sum(), rel=1e-5)
             cosine = step @ full_step / np.linalg.norm(step) / np.linalg.norm(full_step)
             assert result["update_cosine"][run] == pytest.approx(cosine, rel=1e-4)
-        other_round = trainer.charge(MD(m=3), slots, omega, Draws(SEEDS, 3))
+        other_round = trainer.charge(silent(MD(m=3)), slots, omega, Draws(SEEDS, 3))
         assert not {"update_error", "met"} & other_round.keys()
 
     def test_participation_counts_used_updates(self):
         trainer = learner(participation=Participation(evenness=True))
         slots, omega = Slots.stack([np.array([2, 0, 2, 1])]), np.array([0.5, 0.0, 0.5, 0.1])
-        trainer.work(trainer.start(SEEDS[:1]), slots, MD(m=4), Draws(SEEDS[:1], 0))
-        result = trainer.charge(MD(m=4), slots, omega, Draws(SEEDS[:1], 0))
+        trainer.work(trainer.start(SEEDS[:1]), slots, silent(MD(m=4)), Draws(SEEDS[:1], 0))
+        result = trainer.charge(silent(MD(m=4)), slots, omega, Draws(SEEDS[:1], 0))
         assert trainer.participation.rounds.tolist() == [[0, 1, 1, 0, 0]]
         assert result["met"].tolist() == [0.4]

@@ -12,6 +12,7 @@ from fedsampling.adapters.cohort import Cohort
 from fedsampling.base.errors import InputError
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import MD
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
 
 SINCE = 4  # the first round in which the samplers return invalid results
@@ -57,12 +58,12 @@ def late():
 
         unbiased = False
 
-        def select(self, view, rng):
-            slots = super().select(view, rng)
+        def select(self, state, view, rng):
+            slots = super().select(state, view, rng)
             return self.slots_of(slots) if view.round >= SINCE else slots
 
-        def weigh(self, slots, view, rng):
-            omega = super().weigh(slots, view, rng)
+        def weigh(self, state, slots, view, rng):
+            omega = super().weigh(state, slots, view, rng)
             return self.omega_of(omega) if view.round >= SINCE else omega
 
         slots_of = staticmethod(lambda slots: slots)
@@ -74,7 +75,7 @@ def late():
 
 def play(problem, member, rounds=6, seeds=(0, 1), **options):
     learner = problem.learner
-    ready = member(m=4).prepared(Setup(learner.n_samples, learner.p, len(seeds)))
+    ready = prepared(member(m=4), Setup(learner.n_samples, learner.p, len(seeds)))
     return train(learner, ready, seeds, rounds, **options).tables()
 
 
@@ -137,11 +138,3 @@ def test_the_library_warns_of_runs_that_diverge():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fs.train(data, fs.scheme("md", m=4), step=0.1, **work)
-
-
-def test_an_attribute_cannot_hide_a_method_or_a_property(late):
-    setup = Setup(np.ones(7, np.int64), np.ones(7) / 7)
-    for name in ("select", "unbiased"):
-        late.prepare = lambda self, setup, name=name: setattr(self, name, 0)
-        with pytest.raises(InputError, match=f"self.{name} would hide the class's {name}; use a"):
-            late(m=2).prepared(setup)

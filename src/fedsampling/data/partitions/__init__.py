@@ -9,14 +9,19 @@ Partitions are available by class name: ``partitions.ByWriter(clients=100)``.
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # for completion in editors, and for type checkers
+    from fedsampling.data.partitions.by_label import AllByDirichlet as AllByDirichlet
+    from fedsampling.data.partitions.by_label import ByDigit as ByDigit
+    from fedsampling.data.partitions.by_label import Dirichlet as Dirichlet
+    from fedsampling.data.partitions.partition import ByWriter as ByWriter
     from fedsampling.data.partitions.partition import Partition
+    from fedsampling.data.partitions.rotation import Rotated as Rotated
+else:
 
-
-def __getattr__(name: str) -> "type[Partition]":
-    if name not in __dir__():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _members()[name]
+    def __getattr__(name: str) -> "type[Partition]":
+        if name not in __dir__():
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _members()[name]
 
 
 def __dir__() -> list[str]:

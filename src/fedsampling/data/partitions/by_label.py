@@ -43,7 +43,9 @@ class ByDigit(LabelPartition, name="by_digit"):
     needs_tests: ClassVar[bool] = True
 
     clients_per_label: Positive = 10
-    variant: Variant = Field("text", description="as in the paper, or as in the authors' code")
+    variant: Variant = Field(
+        default="text", description="as in the paper, or as in the authors' code"
+    )
     order: Literal["label", "shuffled"] = hashed_if_set(
         "label", "numbering of the clients; samplers may break ties by number"
     )
@@ -206,10 +208,12 @@ class Dirichlet(LabelPartition, name="dirichlet"):
 
     alpha: Variance
     groups: Annotated[list[tuple[Positive, Positive]], Field(min_length=1)] = Field(
-        [(10, 100), (30, 250), (30, 500), (20, 750), (10, 1000)],
+        default=[(10, 100), (30, 250), (30, 500), (20, 750), (10, 1000)],
         description="number of clients and training samples of each; tests are a fifth",
     )
-    variant: Variant = Field("text", description="as in the paper, or as in the authors' code")
+    variant: Variant = Field(
+        default="text", description="as in the paper, or as in the authors' code"
+    )
 
     @property
     def max_clients(self) -> int:

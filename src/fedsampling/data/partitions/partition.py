@@ -116,7 +116,7 @@ class ByWriter(Partition, name="by_writer"):
     needs_writers: ClassVar[bool] = True
 
     unbalance: Number | None = Field(
-        None, description="imbalance, as in chen2022optimal's datasets; null: unchanged"
+        default=None, description="imbalance, as in chen2022optimal's datasets; null: unchanged"
     )
     clients: Positive | None = hashed_if_set(None, "number of writers, drawn at random; null: all")
 

@@ -36,6 +36,7 @@ from fedsampling.learning.training.loop import Measure, measuring, train
 from fedsampling.samplers.isfedavg import ISFedAvg
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.in_settings import ConvexScheme
+from fedsampling.samplers.protocol.prepared import Prepared, prepared
 from fedsampling.samplers.protocol.slots import Setup
 
 
@@ -135,9 +136,10 @@ def at_optimum(model: Linear, problem: FederatedDataset) -> Mapping[str, Array]:
 
 def build_sampler(
     scheme: Scheme, learner: ConvexLearner, runs: int, optimum: Mapping[str, Array]
-) -> Scheme:
+) -> Prepared:
     """Prepare a sampler for the rounds of a job."""
-    return scheme.prepared(Setup(learner.n_samples, learner.p, runs, learner.E, learner.B, optimum))
+    setup = Setup(learner.n_samples, learner.p, runs, learner.E, learner.B, optimum)
+    return prepared(scheme, setup)
 
 
 def goal(model: Linear, problem: FederatedDataset, optimum: Mapping[str, Array]) -> Measure:
@@ -165,16 +167,16 @@ def test_measures(theta: Array, problem: FederatedDataset) -> Mapping[str, Array
     }
 
 
-def distances(sampler: ISFedAvg, learner: ConvexLearner, optimum: Mapping[str, Array]) -> Measure:
+def distances(sampler: Prepared, learner: ConvexLearner, optimum: Mapping[str, Array]) -> Measure:
     """Return the function that measures the distance of probabilities from (44) and (48)."""
     optimal = ISFedAvg(m=1, probabilities="optimal")
-    best = build_sampler(optimal, learner, 1, optimum).state()
-    p_agents, p_data = best["p_agents"][0], best["p_data"]
+    best = build_sampler(optimal, learner, 1, optimum).state
+    p_agents, p_data = best.p_agents[0], best.p_data
 
-    def measure(theta: Array, _: Scheme) -> Mapping[str, Array]:
-        held = sampler.state()
-        agents = np.linalg.norm(held["p_agents"] - p_agents, axis=-1)
-        data = np.linalg.norm(held["p_data"] - p_data, axis=-1).mean(-1)
+    def measure(theta: Array, _: Prepared) -> Mapping[str, Array]:
+        held = sampler.state
+        agents = np.linalg.norm(held.p_agents - p_agents, axis=-1)
+        data = np.linalg.norm(held.p_data - p_data, axis=-1).mean(-1)
         return {"agent_distance": agents, "data_distance": np.broadcast_to(data, agents.shape)}
 
     return measure

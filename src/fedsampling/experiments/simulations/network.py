@@ -37,6 +37,7 @@ from fedsampling.learning.training.server_optimisers import Server
 from fedsampling.learning.training.until import Until
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.in_settings import NetworkScheme
+from fedsampling.samplers.protocol.prepared import Prepared, prepared
 from fedsampling.samplers.protocol.slots import Setup
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Training(Strict):
         sampler = build_sampler(self, learner, seeds)
         features = self.feature_batch, stream(self.problem_seed, "features")
         learner.observations = observations_for(
-            sampler, learner, *features, self.feature_cutoff, self.feature_renewal
+            self.sampler, learner, *features, self.feature_cutoff, self.feature_renewal
         )
         measured = self.evaluation.model_dump(include={"dropout", "training_loss", "clients"})
         every, each_until = self.evaluation.every, self.evaluation.each_until
@@ -209,7 +210,7 @@ class Training(Strict):
             if moment.round == 1:  # the first costs are known
                 moment.history.check_names()
 
-        def measure_all(theta: Any, _: Scheme) -> Mapping[str, Array]:
+        def measure_all(theta: Any, _: Prepared) -> Mapping[str, Array]:
             return evaluate(learner, theta, **measured)
 
         callbacks: list[Callback] = [measuring(every, measure_all, each_until)]
@@ -350,7 +351,7 @@ def pair_bytes(sampler: Scheme, n: int) -> float:
     return 8.0 * sampler.pair_matrices * n**2
 
 
-def build_sampler(settings: Training, learner: "NetworkLearner", seeds: Sequence[int]) -> Scheme:
+def build_sampler(settings: Training, learner: "NetworkLearner", seeds: Sequence[int]) -> Prepared:
     """Prepare the sampler of the settings, with the labels only if it declares to need them."""
     needs = settings.sampler.needs
     setup = Setup(
@@ -369,7 +370,7 @@ def build_sampler(settings: Training, learner: "NetworkLearner", seeds: Sequence
             f"model {learner.network.name} does not have; use another model or sampler"
         )
     try:
-        return settings.sampler.prepared(setup)
+        return prepared(settings.sampler, setup)
     except CodeError as error:
         if "NoneType" in str(error):
             raise CodeError(

@@ -36,6 +36,7 @@ from fedsampling.samplers.basic import MD, Binomial, Full, Poisson, Uniform
 from fedsampling.samplers.clustered import ClusteredSize, allocate_by_size
 from fedsampling.samplers.optimal import Available, probabilities
 from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup, View
 from fedsampling.theory.weights import (
     PER_CLIENT,
@@ -148,7 +149,7 @@ def _weights(case: _Case, setup: Setup, seed: int, first: int) -> Array:
     """
     n, runs = len(setup.p), setup.runs
     rng = Draws(np.arange(first, first + runs), seed)
-    sampler = case.scheme.prepared(setup)
+    sampler = prepared(case.scheme, setup)
     view = View(setup.n_samples, setup.p, seed, runs)
     slots = sampler.select(view, rng)
     view = replace(view, observed={"update_norms": case.norms[slots.client]})

@@ -11,7 +11,7 @@ Slots with fewer epochs leave the stack when they are finished; smaller batches 
 weight zero.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from fedsampling.base.records import Counts, Strict, Variance
 from fedsampling.base.streams import Draws, stream
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.loop import Learner
-from fedsampling.samplers.protocol.base import DataScheme, Scheme
+from fedsampling.samplers.protocol.prepared import Prepared, PreparedDataScheme
 from fedsampling.samplers.protocol.slots import Batch, Slots
 
 
@@ -182,7 +182,7 @@ class ConvexLearner(Learner):
         return np.zeros((len(seeds), self.data.x.shape[1]))
 
     def observe(
-        self, needs: frozenset[str], theta: Array, offered: Ints | None = None
+        self, needs: Set[str], theta: Array, offered: Ints | None = None
     ) -> Mapping[str, Any]:
         """Compute the observations that a sampler needs before it selects."""
         views = {
@@ -191,7 +191,7 @@ class ConvexLearner(Learner):
         }
         return {name: view(theta, self.data) for name, view in views.items() if name in needs}
 
-    def work(self, theta: Array, slots: Slots, sampler: Scheme, rng: Draws) -> Array:
+    def work(self, theta: Array, slots: Slots, sampler: Prepared, rng: Draws) -> Array:
         """Run the local training; return the updates, shape (slots, M)."""
         start = theta[slots.run]
         return local_sgd(self, start, slots, sampler, rng) - start
@@ -217,7 +217,7 @@ class ConvexLearner(Learner):
         return np.where(lost[:, None], 0.0, theta)
 
     def charge(
-        self, sampler: Scheme, slots: Slots, omega: Array, rng: Draws
+        self, sampler: Prepared, slots: Slots, omega: Array, rng: Draws
     ) -> Mapping[str, Array]:
         """Count the costs of a round: bits sent by clients, and gradients they compute.
 
@@ -241,7 +241,7 @@ class ConvexLearner(Learner):
 
 
 def local_sgd(
-    learner: ConvexLearner, start: Array, slots: Slots, sampler: Scheme, rng: Draws
+    learner: ConvexLearner, start: Array, slots: Slots, sampler: Prepared, rng: Draws
 ) -> Array:
     """Run every slot's local epochs from its first model.
 
@@ -253,7 +253,7 @@ def local_sgd(
     """
     model, data, work = learner.model, learner.data, learner.local
     E, B = learner.E[slots.client], learner.B[slots.client]
-    importance = sampler if isinstance(sampler, DataScheme) else None
+    importance = sampler if isinstance(sampler, PreparedDataScheme) else None
     numbers = 1 if importance else int(learner.B.max())  # per epoch: one variate, or one per sample
     u = rng.client_uniforms("batches", slots.run, slots.client, int(learner.E.max()) * numbers)
     u = u.reshape(len(slots), -1, numbers)

@@ -1,6 +1,6 @@
 """The bits and seconds that a round costs, and what a sampler's information costs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
-from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Slots
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ FIRST_ROUND = frozenset({"heterogeneity", "gradients"})  # requested from all cl
 
 
 def bits(
-    sampler: Scheme,
+    sampler: Prepared,
     slots: Slots,
     omega: Array,
     dimension: int,
@@ -79,7 +79,7 @@ def bits(
 
 
 def request_shares(
-    needs: frozenset[str], n_samples: Ints, trained: Ints, batch: int, mini_batch: int = 1
+    needs: Set[str], n_samples: Ints, trained: Ints, batch: int, mini_batch: int = 1
 ) -> Array:
     """Compute the cost of a request for each client, relative to its local training, shape (n,).
 
@@ -105,7 +105,7 @@ def request_shares(
 
 
 def seconds(
-    sampler: Scheme,
+    sampler: Prepared,
     slots: Slots,
     delays: Delays,
     offered: Ints,

@@ -6,7 +6,7 @@ the end of the stack and no masks are needed.  CPU and GPU run the same code.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -31,8 +31,7 @@ from fedsampling.learning.training.participation import Participation, participa
 from fedsampling.learning.training.samples import Inputs, Samples
 from fedsampling.learning.training.server_optimisers import Server
 from fedsampling.learning.training.step import sgd_step
-from fedsampling.samplers.checks.validation import call
-from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Slots
 
 MOMENTS = ("server m", "server v")  # names in a checkpoint
@@ -114,7 +113,7 @@ class NetworkLearner(Learner):
         return super().offered(round) if self.trace is None else np.flatnonzero(self.trace[round])
 
     def observe(
-        self, needs: frozenset[str], theta: Tensor, offered: Ints | None = None
+        self, needs: Set[str], theta: Tensor, offered: Ints | None = None
     ) -> Mapping[str, Any]:
         """Compute the observations that a sampler needs before it selects."""
         observed = {
@@ -126,7 +125,7 @@ class NetworkLearner(Learner):
             observed["delays"] = self.delays.mean
         return observed
 
-    def work(self, theta: Tensor, slots: Slots, sampler: Scheme, rng: Draws) -> Tensor:
+    def work(self, theta: Tensor, slots: Slots, sampler: Prepared, rng: Draws) -> Tensor:
         """Run every slot's local SGD; return trained minus first models, shape [slots, d]."""
         if not len(slots):
             self.training_costs, self.work_losses = {}, np.empty(0)
@@ -140,16 +139,13 @@ class NetworkLearner(Learner):
             "gradients": samples.astype(np.float64),
             **self._observation_bits(theta, slots, sampler),
         }
-        if "updates" in sampler.needs:
-            parameters = self._parameters(updates).cpu().numpy()
-            call(sampler, "saw_updates", rng.round, slots, parameters)
         return updates
 
     def _parameters(self, vectors: Tensor) -> Tensor:
         """Return the parameters in the vectors of models, [..., d]."""
         return vectors[:, : self.network.dimension]
 
-    def _observation_bits(self, theta: Tensor, slots: Slots, sampler: Scheme) -> dict[str, Array]:
+    def _observation_bits(self, theta: Tensor, slots: Slots, sampler: Prepared) -> dict[str, Array]:
         """Update the participants' reports; return the bits of all observations, shape (runs,)."""
         observations = [part for name, part in self.observations.items() if name in sampler.needs]
         for observation in observations:
@@ -221,10 +217,12 @@ class NetworkLearner(Learner):
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(values).to(self.device, torch.float32)
 
-    def report(self, needs: frozenset[str], updates: Tensor) -> Mapping[str, Any]:
+    def report(self, needs: Set[str], updates: Tensor) -> Mapping[str, Any]:
         """Compute the observations of the updates that a sampler needs before it weighs."""
-        report: dict[str, Array] = {}
+        report: dict[str, NDArray[Any]] = {}
         updates = self._parameters(updates)
+        if "updates" in needs:
+            report["updates"] = updates.cpu().numpy()
         if "update_norms" in needs:
             report["update_norms"] = updates.double().norm(dim=1).cpu().numpy()
         if "work_losses" in needs:
@@ -282,7 +280,7 @@ class NetworkLearner(Learner):
         return theta
 
     def charge(
-        self, sampler: Scheme, slots: Slots, omega: Array, rng: Draws
+        self, sampler: Prepared, slots: Slots, omega: Array, rng: Draws
     ) -> Mapping[str, Array]:
         """Count costs and participants of the round; see :mod:`.costs`.
 

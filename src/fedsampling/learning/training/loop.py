@@ -8,7 +8,7 @@
 :class:`fedsampling.learning.training.learner.NetworkLearner`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,7 +22,7 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
 from fedsampling.learning.training.history import History
 from fedsampling.samplers.checks.validation import Checked
-from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Slots, View
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Moment:
     round: int  # number of finished rounds
     ending: bool  # whether it is the last moment, as far as known before this callback
     theta: Any
-    sampler: Scheme
+    sampler: Prepared
     history: History
 
 
@@ -68,7 +68,7 @@ def watching(watch: Watch) -> Callback:
 
 def train(
     learner: "Learner",
-    sampler: Scheme,
+    sampler: Prepared,
     seeds: Sequence[int],
     rounds: int,
     callbacks: Sequence[Callback] = (),
@@ -91,7 +91,7 @@ def train(
     checked = Checked(sampler, len(seeds), learner.finite)
     for t in range(first, rounds + 1):
         if checkpoint.due():
-            checkpoint.save(Progress(t, history, learner.state(theta), sampler.state()))
+            checkpoint.save(Progress(t, history, learner.state(theta), sampler.saved()))
         ending = t == rounds
         for callback in callbacks:
             ending |= bool(callback(Moment(t, ending, theta, sampler, history)))
@@ -125,8 +125,9 @@ def play_round(
         omega = checked.weigh(slots, view, rng, theta, updates)
 
         # The server's step: θ + η_g Σ_i ω_i U_i.
-        moved = learner.advance(theta, updates, slots, omega, checked.addition(rng.round))
+        moved = learner.advance(theta, updates, slots, omega, sampler.addition())
         costs = learner.charge(sampler, slots, omega, rng)
+        sampler.learn()
         return moved, {name: checked.per_run(name, cost, view) for name, cost in costs.items()}
 
 
@@ -153,14 +154,14 @@ class Learner(Protocol):
         return np.arange(len(self.p))
 
     def observe(
-        self, needs: frozenset[str], theta: Any, offered: Ints | None = None
+        self, needs: Set[str], theta: Any, offered: Ints | None = None
     ) -> Mapping[str, Any]:
         """Compute the observations that a sampler needs before it selects."""
 
-    def work(self, theta: Any, slots: Slots, sampler: Scheme, rng: Draws) -> Any:
+    def work(self, theta: Any, slots: Slots, sampler: Prepared, rng: Draws) -> Any:
         """Run the local training of a round; return the updates, one row per slot."""
 
-    def report(self, needs: frozenset[str], updates: Any) -> Mapping[str, Any]:
+    def report(self, needs: Set[str], updates: Any) -> Mapping[str, Any]:
         """Compute the observations of the updates that a sampler needs before it weighs."""
         return {}
 
@@ -181,7 +182,7 @@ class Learner(Protocol):
         """Set the models of diverged runs to zero, so that they cause no warnings."""
 
     def charge(
-        self, sampler: Scheme, slots: Slots, omega: Array, rng: Draws
+        self, sampler: Prepared, slots: Slots, omega: Array, rng: Draws
     ) -> Mapping[str, Array]:
         """Count costs and participants of the round, each of shape (runs,)."""
 

@@ -40,6 +40,7 @@ from fedsampling.samplers.checks.rounds import (
 from fedsampling.samplers.checks.validation import WEIGHT_SUM_HINT, WEIGHT_SUM_RANGE
 from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 from fedsampling.samplers.protocol.base import scheme as make_scheme
+from fedsampling.samplers.protocol.prepared import Prepared, prepared
 from fedsampling.samplers.users.files import load_file
 
 ROUNDS = 3
@@ -55,7 +56,7 @@ class CheckResult:
     """Result of a check that a sampler passed."""
 
     accepted: tuple[str, ...]  # populations on which the sampler passed
-    # populations that the sampler rejected in ``prepared``, and the reasons
+    # populations that the sampler rejected, and the reasons
     refused: Mapping[str, str]
 
 
@@ -89,7 +90,7 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
         - the same seed gives the same draws, alone and among other runs, in any order of runs;
         - if ``intermittent``: only available clients are selected, for any number of them;
         - the sampler observes only what ``needs`` names;
-        - a new object that restores its ``state`` continues in the same way.
+        - a new object that restores its state continues in the same way.
 
         Also if the sampler rejects all populations.
 
@@ -105,11 +106,12 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
         )
     if faults := list(_needs_faults(scheme)):
         raise InputError(*faults)
+    first = "initial_state" if scheme.is_stacked else "prepare"
     refused: dict[str, str] = {}
     faulty: dict[str, str] = {}  # the first error of each kind
     for name, population in POPULATIONS.items():
         try:
-            scheme.prepared(setup(population, np.arange(LONG_RUNS)))
+            prepared(scheme, setup(population, np.arange(LONG_RUNS)))
         except CodeError as error:
             faulty.setdefault("error", f"{name}: {error}")
             continue
@@ -117,7 +119,7 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
             refused[name] = str(refusal)
             continue
         except Exception as error:  # any exception of a sampler is a result of the check
-            faulty.setdefault("error", f"{name}: prepare: {described(error)}")
+            faulty.setdefault("error", f"{name}: {first}: {described(error)}")
             continue
         for fault in _faults(scheme, population, np.arange(runs)):
             faulty.setdefault(fault.kind, f"{name}: {fault.text}")
@@ -173,14 +175,14 @@ def from_words(name: str, words: Sequence[str]) -> list[Scheme]:
 def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fault]:
     """Yield a sampler's errors on one population; stop where later tests make no sense."""
 
-    def make(seeds: Ints) -> Scheme:
+    def make(seeds: Ints) -> Prepared:
         """Prepare the sampler with only the information that `needs` names."""
         withheld: dict[str, Any] = {
             "optimum": {},
             **dict.fromkeys(("labels", "label_counts", "delays")),
         }
         withheld = {name: value for name, value in withheld.items() if name not in scheme.needs}
-        return scheme.prepared(replace(setup(population, seeds), **withheld))
+        return prepared(scheme, replace(setup(population, seeds), **withheld))
 
     few_seeds, long_seeds = seeds[:8], seeds[:LONG_RUNS]
     try:
@@ -209,7 +211,7 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
 
 
 def _weight_faults(
-    scheme: Scheme, population: Population, first: Sequence[Round], long: Sequence[Round]
+    sampler: Prepared, population: Population, first: Sequence[Round], long: Sequence[Round]
 ) -> Iterator[Fault]:
     """Yield the errors in the weights of the first rounds, each by itself, and of many rounds."""
     total = _client_weights(long, population)
@@ -218,9 +220,9 @@ def _weight_faults(
     }
     parts[f"rounds 0 to {LONG_ROUNDS - 1}"] = total.reshape(-1, len(population.p))
     mean, (low, high) = float(total.sum(axis=2).mean()), WEIGHT_SUM_RANGE
-    if scheme.unbiased and (text := _bias_fault(parts, population)):
+    if sampler.unbiased and (text := _bias_fault(parts, population)):
         yield Fault("bias", text)
-    elif mean > high or (mean < low and not scheme.shrinks):
+    elif mean > high or (mean < low and not sampler.shrinks):
         yield Fault("sums", f"weights: the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}")
 
 
@@ -279,7 +281,7 @@ def _client_weights(rounds: Sequence[Round], population: Population) -> Array:
 
 
 def _reproducibility_fault(
-    make: Callable[[Ints], Scheme], population: Population, seeds: Ints, rounds: Sequence[Round]
+    make: Callable[[Ints], Prepared], population: Population, seeds: Ints, rounds: Sequence[Round]
 ) -> str:
     """Repeat some runs, alone and in another order, and compare the draws."""
     repeated = [play_rounds(make, population, seeds, ROUNDS) for _ in range(2)]
@@ -297,18 +299,18 @@ def _reproducibility_fault(
     return ""
 
 
-def _memory_fault(make: Callable[[Ints], Scheme], population: Population, seeds: Ints) -> str:
+def _memory_fault(make: Callable[[Ints], Prepared], population: Population, seeds: Ints) -> str:
     """Stop after two rounds, continue with another object, and compare the draws."""
     first, second = make(seeds), make(seeds)
     for t in range(ROUNDS - 1):
         play_round(first, population, seeds, t)
-    second.restore({name: np.array(value) for name, value in first.state().items()})
+    second.restore({name: np.array(value) for name, value in first.saved().items()})
     last = [play_round(sampler, population, seeds, ROUNDS - 1) for sampler in (first, second)]
     if same_round(*last):
         return ""
     return (
         "state: the memory is lost with the object; store it in attributes without an underscore, "
-        "or name it in `memory`"
+        "or, in a Scheme, in the state that initial_state, begin and learn return"
     )
 
 

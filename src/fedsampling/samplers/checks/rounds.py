@@ -1,6 +1,6 @@
 """Rounds without training, in which :mod:`fedsampling.samplers.checks.check` tests a sampler."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
-from fedsampling.samplers.checks.validation import Checked, call
-from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.checks.validation import Checked
+from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
 # Small populations of clients, and observations of them, on which samplers are checked.
@@ -83,7 +83,7 @@ def setup(population: Population, seeds: Ints) -> Setup:
     )
 
 
-def observations(needs: frozenset[str], seeds: Ints, t: int, n: int) -> dict[str, Any]:
+def observations(needs: Set[str], seeds: Ints, t: int, n: int) -> dict[str, Any]:
     """Draw the observations that `needs` names, before a round's selection."""
     observed: dict[str, Any] = {}
     for name in needs & _OBSERVATIONS.keys():
@@ -139,23 +139,23 @@ class Round(NamedTuple):
 
 
 def play_rounds(
-    make: Callable[[Ints], Scheme],
+    make: Callable[[Ints], Prepared],
     population: Population,
     seeds: Ints,
     rounds: int,
     offered: Callable[[int], Ints] | None = None,
 ) -> list[Round]:
-    """Run some rounds with a new copy of the sampler."""
-    scheme = make(seeds)
-    checked = Checked(scheme, len(seeds), warns=False)
+    """Run some rounds with a newly prepared sampler."""
+    sampler = make(seeds)
+    checked = Checked(sampler, len(seeds), warns=False)
     return [
-        play_round(scheme, population, seeds, t, offered(t) if offered else None, checked)
+        play_round(sampler, population, seeds, t, offered(t) if offered else None, checked)
         for t in range(rounds)
     ]
 
 
 def play_round(
-    scheme: Scheme,
+    sampler: Prepared,
     population: Population,
     seeds: Ints,
     t: int,
@@ -164,35 +164,36 @@ def play_round(
 ) -> Round:
     """Run one round with updates and observations that are determined by the seeds."""
     n, rng = len(population.p), Draws(seeds, t)
-    checked = checked or Checked(scheme, len(seeds))
-    before = _Observed(observations(scheme.needs, seeds, t, n))
+    checked = checked or Checked(sampler, len(seeds))
+    before = _Observed(observations(sampler.needs, seeds, t, n))
     view = View(population.n_samples, population.p, t, len(seeds), before)
     view = view if offered is None else view.restricted_to(offered)
     with checked.blaming(t):
         slots = checked.select(view, rng)
         updates = client_updates(seeds, t, n)[slots.run, slots.client]
-        if "updates" in scheme.needs:
-            call(scheme, "saw_updates", t, slots, updates)
-        if "update_norms" in scheme.needs:
+        if "updates" in sampler.needs:
+            before["updates"] = updates
+        if "update_norms" in sampler.needs:
             norms = np.linalg.norm(updates.astype(np.float64), axis=1)
             before["update_norms"] = norms
-        if "bias_updates" in scheme.needs:
+        if "bias_updates" in sampler.needs:
             before["bias_updates"] = updates[:, -CLASSES:].astype(np.float64)
-        if "work_losses" in scheme.needs:
+        if "work_losses" in sampler.needs:
             losses = np.stack([stream(int(s), "work", t).lognormal(size=n) for s in seeds])
             before["work_losses"] = losses[slots.run, slots.client]
         view = replace(view, observed=before)
         omega = checked.weigh(slots, view, rng)
-        added = call(scheme, "addition", t)
+        added = sampler.addition()
         if added is not None and np.shape(added) != (len(seeds), D):
             raise InputError(
                 f"addition: shape {np.shape(added)}; must be (runs, d), {len(seeds), D}"
             )
-        bits, requested = scheme.exchange_bits(), scheme.asked()
+        bits, requested = sampler.exchange_bits(), sampler.asked()
         if bits is not None:
             checked.per_run("exchange_bits", bits, view)
-        for name, value in scheme.measured().items():
+        for name, value in sampler.measured().items():
             checked.per_run(f"measured {name}", value, view)
+        sampler.learn()
     if requested is not None and np.shape(requested) != (len(seeds), n):
         raise InputError(f"asked: shape {np.shape(requested)}; must be (runs, n), {len(seeds), n}")
     return Round(slots, omega, len(seeds))

@@ -14,10 +14,9 @@ import numpy as np
 from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.protocol.base import Scheme
-from fedsampling.samplers.protocol.guest import lent
+from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Slots, View
-from fedsampling.samplers.users.one_run import StackedRuns, as_array, described_value, guard_of
+from fedsampling.samplers.users.one_run import as_array, described_value
 
 WEIGHT_SUM_RANGE = (0.1, 10.0)  # of the mean of Σω; weights that average updates sum to one
 WEIGHT_SUM_HINT = (
@@ -26,17 +25,6 @@ WEIGHT_SUM_HINT = (
 )
 MIN_ROUNDS = 5  # in fewer, an unbiased sampler may select nobody by chance
 _NUMBERS = "iuf"  # NumPy's kinds of integers and floating-point numbers
-
-
-def call(sampler: Scheme, method: str, round: int, *arguments: Any) -> Any:
-    """Call a method of a prepared sampler; a user's sampler gets and returns copies."""
-    function, guard = getattr(sampler, method), guard_of(sampler)
-    if not guard.is_user or getattr(function, "__func__", None) is getattr(Scheme, method):
-        return function(*arguments)
-    with guard.calling(round):
-        if isinstance(sampler, StackedRuns):  # which copies for each run
-            return function(*arguments)
-        return lent(function(*lent(arguments)), writeable=True)
 
 
 class Checked:
@@ -49,7 +37,7 @@ class Checked:
 
     def __init__(
         self,
-        sampler: Scheme,
+        sampler: Prepared,
         runs: int,
         finite: Callable[[Any], Bools] | None = None,
         warns: bool = True,
@@ -64,23 +52,23 @@ class Checked:
 
     def blaming(self, round: int) -> AbstractContextManager[None]:
         """Report an error in the sampler's code in one line."""
-        return guard_of(self.sampler).blaming(round)
+        return self.sampler.blaming(round)
 
     def select(self, view: View, rng: Draws, theta: Any = None) -> Slots:
         """Return the slots of a round if they are valid; `theta`: the global models."""
-        slots = call(self.sampler, "select", view.round, view, rng)
+        slots = self.sampler.select(view, rng)
         if fault := _slots_fault(slots, view):
             raise self._error(view, "select", fault)
         if not np.isfinite(slots.scale).all():
             blamed = self._blamed(view, theta)
             self._not_finite(slots.scale, "select", "slots.scale", slots, view, blamed)
-        return slots  # type: ignore[no-any-return]
+        return slots
 
     def weigh(
         self, slots: Slots, view: View, rng: Draws, theta: Any = None, updates: Any = None
     ) -> Array:
         """Return the weights of a round, shape (slots,), if they are valid."""
-        omega = call(self.sampler, "weigh", view.round, slots, view, rng)
+        omega = self.sampler.weigh(slots, view, rng)
         weights = as_array(omega)
         if weights.shape != slots.client.shape or weights.dtype.kind not in _NUMBERS:
             fault = f"returned {described_value(omega)}; must be one number per slot ({len(slots)})"
@@ -92,10 +80,6 @@ class Checked:
         self._sums += np.bincount(slots.run, weights, self._runs)
         self._rounds += 1
         return weights
-
-    def addition(self, round: int) -> Any:
-        """Return the sampler's addition to the updates."""
-        return call(self.sampler, "addition", round)
 
     def per_run(self, name: str, value: Any, view: View) -> Any:
         """Return a copy of numbers that the sampler measured, shape (runs,), if valid."""
@@ -132,7 +116,9 @@ class Checked:
             return self.live
         with np.errstate(over="ignore", invalid="ignore"):
             lost = np.zeros(self._runs, np.bool_) if theta is None else ~self._finite(theta**2)
-            for value in view.observed.values():
+            for name, value in view.observed.items():
+                if name == "updates":  # tested below
+                    continue
                 values = np.asarray(value, np.float64)
                 if values.shape[:2] == (view.runs, len(view.p)):
                     values = values[:, view.offered].reshape(view.runs, -1)

@@ -8,22 +8,23 @@ slot::
     class MD(Scheme, name="md"):
         m: Positive
 
-        def select(self, view, rng):
+        def select(self, state, view, rng):
             return Slots.stack(invert(view.p, rng.uniforms("clients", self.m)))
 
-        def weigh(self, slots, view, rng):
+        def weigh(self, state, slots, view, rng):
             return np.full(len(slots), 1 / self.m)
 
-Samplers are classes in this folder and in the files that users name
-(:mod:`fedsampling.samplers.protocol.in_settings`).  A sampler's file can import everything that it
-needs from this module.
+Settings are frozen.  What a sampler remembers is its *state*, a small dataclass of arrays: it goes
+into each call, :meth:`Scheme.begin` and :meth:`Scheme.learn` return the next one, and it is the
+checkpoint.  :class:`~fedsampling.samplers.protocol.prepared.Prepared` keeps it during a job.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from dataclasses import fields, replace
 from inspect import get_annotations
 from types import FunctionType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.records import check
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.protocol.guest import CallGuard, is_user, lent, pack, unpack
+from fedsampling.samplers.protocol.guest import pack, unpack
 from fedsampling.samplers.protocol.slots import Batch, Setup, Slots, View
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a sampler's name is also a folder's
@@ -65,32 +66,24 @@ class Scheme(Named, package="fedsampling.samplers"):
 
     A sampler must define :meth:`select` and :meth:`weigh`; everything else has a default.  The
     class arguments ``name``, ``title`` and ``short`` are its key and its names on pages and in
-    figures.
+    figures.  A round is ``begin``, ``select``, local training, ``weigh``, ``learn``.
 
-    Settings never change.  Each job works on a copy, which :meth:`prepared` returns; its other
-    attributes may store anything.  Attributes without a leading underscore are remembered from
-    round to round and must be arrays, numbers, text, lists or dicts.  Attributes with a leading
-    underscore are temporary unless ``memory`` names them.
-
-    The parameters below are class attributes, or properties if they depend on settings.
+    The parameters below are class attributes; ``needs`` may be a property of the settings.
 
     Parameters
     ----------
     needs : frozenset of str
         Information that the sampler observes, from :data:`NETWORK_NEEDS` or :data:`CONVEX_NEEDS`.
         The server computes exactly this information and charges its cost.
-    unbiased : bool
+    unbiased : bool or None
         Whether E[ω_i] = p_i on every population that the sampler accepts, where ω_i is summed over
-        the slots of client i and multiplied by their ``scale``.
+        the slots of client i and multiplied by their ``scale``.  None: :meth:`is_unbiased` decides.
     intermittent : bool
         Whether the sampler selects only from ``view.offered``, and all of these clients if there
         are fewer than requested.  Runs with an ``availability`` require it.
     counts : tuple of str
         Names of the settings that are numbers of clients; none of them may exceed the number of
         clients in the population.
-    memory : tuple of str
-        Names, without the underscore, of the arrays ``self._name`` that are also remembered from
-        round to round.
     shrinks : bool
         Whether Σ ω_i may be far below one, for instance because clients that are not
         selected count as updates of zero.  Otherwise training warns of such sums.
@@ -103,90 +96,80 @@ class Scheme(Named, package="fedsampling.samplers"):
         of choices.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset()
-    unbiased: ClassVar[bool] = True
+    needs: ClassVar[Set[str]] = frozenset()
+    unbiased: ClassVar[bool | None] = True
     intermittent: ClassVar[bool] = False
     counts: ClassVar[tuple[str, ...]] = ("m",)
-    memory: ClassVar[tuple[str, ...]] = ()
     shrinks: ClassVar[bool] = False
     pair_matrices: ClassVar[int] = 0
     grid: ClassVar[Mapping[str, Any]] = {}
+    is_stacked: ClassVar[bool] = True  # whether its methods see all runs of a job at once
 
-    def prepare(self, setup: Setup) -> None:
-        """Compute values that a job needs only once; by default nothing."""
+    def initial_state(self, setup: Setup) -> Any:
+        """Return the state before the first round: a dataclass of arrays, or None, the default.
 
-    def select(self, view: View, rng: Draws) -> Slots:
+        Its fields may also be numbers, text, lists or dicts; a checkpoint saves all of them.
+        """
+        return None
+
+    def begin(self, state: Any, view: View, rng: Draws) -> Any:
+        """Return the state after the information that is observed before the selection.
+
+        Like :meth:`learn`, it may change the arrays of its argument in place.  By default, the
+        state stays.
+        """
+        return state
+
+    def select(self, state: Any, view: View, rng: Draws) -> Slots:
         """Select the clients of a round, before local training."""
         raise NotImplementedError(f"{type(self).__name__} has no method select")
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: Any, slots: Slots, view: View, rng: Draws) -> Array:
         """Return each slot's aggregation weight ω, shape (slots,), after local training."""
         raise NotImplementedError(f"{type(self).__name__} has no method weigh")
 
-    # For samplers that use the clients' updates or models.
+    def learn(self, state: Any, slots: Slots, view: View) -> Any:
+        """Return the state after a round; `view.observed` has the participants' reports.
 
-    def saw_updates(self, slots: Slots, updates: NDArray[np.float32]) -> None:
-        """Receive θ_i − θ of each slot, shape (slots, d), if ``needs`` contains "updates"."""
-        raise NotImplementedError(f"{type(self).__name__} has no method saw_updates")
+        By default, the state stays.
+        """
+        return state
 
-    def addition(self) -> NDArray[np.float32] | None:
+    def addition(self, state: Any, slots: Slots, omega: Array) -> NDArray[np.float32] | None:
         """Return a vector to add to Σ ω_i (θ_i − θ) of each run, shape (runs, d).
 
         For samplers that remember updates: the part of the server's step that belongs to clients
-        that did not train.  It is requested after :meth:`weigh`.  None, the default, adds nothing.
+        that did not train.  It is requested after :meth:`weigh` and before :meth:`learn`.  None,
+        the default, adds nothing.
         """
         return None
 
     # Costs and metrics, beyond those of `needs`.
 
-    def exchange_bits(self) -> Array | None:
-        """Bits that the clients of each run sent in the last round's exchange, shape (runs,).
+    def exchange_bits(self, state: Any, slots: Slots, view: View) -> Array | None:
+        """Bits that the clients of each run sent in the round's exchange, shape (runs,).
 
         None, the default: clients send nothing but models and the information in ``needs``, which
         are charged separately.
         """
         return None
 
-    def asked(self) -> Bools | None:
-        """Clients that had to compute something for the last selection, shape (runs, n).
+    def asked(self, state: Any, view: View) -> Bools | None:
+        """Clients that had to compute something for the selection, shape (runs, n).
 
         Their time is charged.  None means all clients if ``needs`` requires any computation.
         """
         return None
 
-    def measured(self) -> Mapping[str, Array]:
-        """Quantities of the last round to record, by name, each of shape (runs,)."""
+    def measured(self, state: Any, slots: Slots, omega: Array, view: View) -> Mapping[str, Array]:
+        """Quantities of the round to record, by name, each of shape (runs,)."""
         return {}
 
-    # The library calls these; samplers seldom override them.
+    # Facts about a population.
 
-    def prepared(self, setup: Setup) -> Self:
-        """Return a copy that is ready for the rounds of one job.
-
-        Raises
-        ------
-        InputError
-            If there are fewer clients than requested, or information in ``needs`` is missing.
-        """
-        (ready,) = prepared_copies(self, setup, 1)
-        return ready
-
-    def _check_setup(self, setup: Setup) -> None:
-        """Raise InputError if there are too few clients or information is missing."""
-        try:
-            self.check_population(len(setup.p))
-        except ValueError as error:
-            raise InputError(str(error)) from None
-        for name, fix in (
-            ("delays", "set delays, such as synthetic"),
-            ("labels", "give them"),
-            ("label_counts", "give them"),
-        ):
-            if name in self.needs and getattr(setup, name) is None:
-                raise InputError(
-                    f"sampler.name: {self.named} needs the clients' {name}, which are missing; "
-                    f"{fix}, or use another sampler"
-                )
+    def is_unbiased(self, setup: Setup) -> bool:
+        """Whether E[ω_i] = p_i on this population: by default, as the class declares."""
+        return bool(self.unbiased)
 
     def check_population(self, clients: int) -> None:
         """Raise ValueError if a setting requests more clients than the population has."""
@@ -201,33 +184,35 @@ class Scheme(Named, package="fedsampling.samplers"):
         numbers = (getattr(self, key, None) for key in self.counts)
         return float(next((number for number in numbers if number), clients))
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that is remembered, as arrays for a checkpoint.
+    # The library calls these; samplers seldom override them.
+
+    def stacked(self) -> "Scheme":
+        """Return the sampler that handles all runs of a job at once: this one."""
+        return self
+
+    def saved(self, state: Any) -> dict[str, NDArray[Any]]:
+        """Return the fields of a state as arrays for a checkpoint.
 
         Raises
         ------
         InputError
-            If an attribute is neither an array nor plain data.
+            If a field is neither an array nor plain data.
         """
-        if missing := [name for name in self.memory if not hasattr(self, f"_{name}")]:
-            raise InputError(
-                f"sampler {self.named}: memory names {missing[0]!r}, but self._{missing[0]} does "
-                "not exist; set it in prepare"
-            )
-        named = {name: getattr(self, f"_{name}") for name in self.memory}
-        plain = {
-            name: value
-            for name, value in vars(self).items()
-            if not name.startswith("_") and name not in type(self).model_fields
-        }
-        return named | pack(plain, self.named)
+        if state is None:
+            return {}
+        values = {field.name: getattr(state, field.name) for field in fields(state)}
+        return pack(values, f"sampler {self.named}: state")
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Set the attributes that :meth:`state` returned, bit for bit."""
-        for name in self.memory:
-            setattr(self, f"_{name}", state[name].copy())
-        for name, value in unpack(state).items():
-            setattr(self, name, value)
+    def restored(self, state: Any, saved: Mapping[str, NDArray[Any]]) -> Any:
+        """Return a state with the fields that :meth:`saved` returned, bit for bit."""
+        return state if state is None else replace(state, **unpack(saved))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse: settings are frozen, and there are no other attributes."""
+        raise AttributeError(
+            f"self.{name} cannot be set: a Scheme's attributes are its settings, which are frozen; "
+            "keep memory in the state that initial_state, begin and learn return"
+        )
 
     def __init_subclass__(cls, name: str = "", **options: Any) -> None:
         """Reject names that cannot be folders, and settings that hide members of this class."""
@@ -245,7 +230,7 @@ class Scheme(Named, package="fedsampling.samplers"):
                     "digits, spaces and -_.,:;()'+/"
                 )
         for key, kind in get_annotations(cls).items():
-            if key in HOOKS and "ClassVar" not in str(kind):
+            if hasattr(Scheme, key) and "ClassVar" not in str(kind):
                 raise InputError(
                     f"class {cls.__name__}: {key} cannot be a setting, as every sampler has it; "
                     f"write '{key} = …' without a type, or rename the setting"
@@ -265,72 +250,44 @@ class Scheme(Named, package="fedsampling.samplers"):
             raise InputError(
                 f"class {cls.__name__}: grid = {cls.grid!r} is invalid; must be a dict"
             )
-        for key in ("counts", "memory"):
-            if isinstance(attributes.get(key), str):  # ("name"), which lacks the comma of a tuple
-                setattr(cls, key, (attributes[key],))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Allow any attribute that neither changes a setting nor hides a method."""
-        cls = type(self)
-        if name in cls.model_fields:
-            raise AttributeError(
-                f"self.{name} is a setting and cannot change; "
-                f"use another attribute, such as self.{name}_now"
-            )
-        if name in HOOKS or isinstance(getattr(cls, name, None), property | FunctionType):
-            raise AttributeError(
-                f"self.{name} would hide the class's {name}; use another attribute"
-            )
-        if name.startswith("_"):
-            super().__setattr__(name, value)
-        else:
-            object.__setattr__(self, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        """Delete an attribute unless it is a setting."""
-        if name in type(self).model_fields:
-            raise AttributeError(f"self.{name} is a setting and cannot change")
-        object.__delattr__(self, name)
+        if isinstance(attributes.get("counts"), str):  # ("name"), which lacks the comma of a tuple
+            cls.counts = (attributes["counts"],)
+        if cls.is_stacked:
+            _check_form(cls)
 
 
-SchemeT = TypeVar("SchemeT", bound=Scheme)
-
-# Members of every sampler, which no setting or attribute may hide.
-HOOKS = frozenset(name for name in dir(Scheme) if not name.startswith("_"))
-
-
-def prepared_copies(scheme: SchemeT, setup: Setup, copies: int) -> list[SchemeT]:
-    """Return copies of a sampler that are ready for the rounds of one job."""
-    scheme._check_setup(setup)
-    if not is_user(type(scheme)):
-        ready = [scheme.model_copy() for _ in range(copies)]
-        for sampler in ready:
-            sampler.prepare(setup)
-        return ready
-    ready = [scheme.model_copy(deep=True) for _ in range(copies)]  # with lists of the user's class
-    with CallGuard(type(scheme), scheme.named).calling():
-        for sampler in ready:
-            sampler.prepare(lent(setup))
-    return ready
+def _check_form(cls: type[Scheme]) -> None:
+    """Reject the form of earlier versions, in which memory was in attributes of the sampler."""
+    old = [name for name in ("prepare", "saw_updates", "memory") if name in cls.__dict__]
+    for name, arguments in (("select", 4), ("weigh", 5)):
+        method = cls.__dict__.get(name)
+        if isinstance(method, FunctionType) and method.__code__.co_argcount < arguments:
+            old.append(name)
+    if old:
+        raise InputError(
+            f"class {cls.__name__}: {old[0]} is of an earlier form; write select(self, state, "
+            "view, rng), weigh(self, state, slots, view, rng), and for memory initial_state(self, "
+            "setup) and learn(self, state, slots, view), or derive it from fedsampling.Sampler"
+        )
 
 
 class DataScheme(Scheme):
     """A sampler that also samples the clients' data, for convex models only."""
 
-    def saw_samples(self, slots: Slots, norms: Array) -> None:
-        """Receive the gradient norms of all samples of each slot at the round's first model."""
+    def saw_samples(self, state: Any, slots: Slots, norms: Array) -> Any:
+        """Return the state after the gradient norms of all samples at the round's first model."""
         raise NotImplementedError
 
-    def batch(self, slots: Slots, d: Array) -> Batch:
+    def batch(self, state: Any, slots: Slots, d: Array) -> Batch:
         """Return each slot's mini-batch, from one uniform variate `d` per slot."""
         raise NotImplementedError
 
-    def saw_batch(self, slots: Slots, batch: Batch, norms: Array) -> None:
-        """Receive the gradient norms of each batch at the round's first model."""
+    def saw_batch(self, state: Any, slots: Slots, batch: Batch, norms: Array) -> Any:
+        """Return the state after the gradient norms of each batch at the round's first model."""
         raise NotImplementedError
 
-    def saw_round(self, slots: Slots, observed: Mapping[str, Any]) -> None:
-        """Receive the clients' reports at the end of the round."""
+    def saw_round(self, state: Any, slots: Slots, observed: Mapping[str, Any]) -> Any:
+        """Return the state after the clients' reports at the end of the round."""
         raise NotImplementedError
 
 

@@ -4,7 +4,7 @@ A user's sampler gets read-only copies (:func:`lent`), and its results are copie
 :class:`CallGuard` surrounds its calls: an error becomes one line, and a call is refused if it draws
 from a generator that the whole process shares, or changes memory that all runs share.
 
-:func:`pack` converts a sampler's attributes to arrays for a checkpoint: arrays are unchanged;
+:func:`pack` converts what a sampler remembers to arrays for a checkpoint: arrays are unchanged;
 numbers, text, None, lists, tuples, sets and dicts are JSON, with marks for types that it lacks.
 """
 
@@ -92,7 +92,7 @@ class CallGuard:
         if is_thorough and (changed := _changed(memory, _shared_memory(self._kind))):
             raise InputError(
                 f"{start}: changes {changed}, which all runs share; remember it in an attribute of "
-                "self, which prepare creates"
+                "self (fedsampling.Sampler) or in the state (fedsampling.Scheme)"
             )
 
     def blaming(self, round: int | None = None) -> AbstractContextManager[None]:
@@ -203,16 +203,16 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-START = "."  # prefix of these arrays' names, which no name in `memory` has
+START = "."  # prefix of these arrays' names
 _PLAIN = f"{START}."  # name of the array with the JSON
 _SEQUENCES = {"tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque}
 
 
-def pack(attributes: Mapping[str, Any], owner: str) -> dict[str, NDArray[Any]]:
-    """Convert attributes to arrays."""
+def pack(values: Mapping[str, Any], owner: str) -> dict[str, NDArray[Any]]:
+    """Convert values to arrays; `owner`, such as "sampler md: state", starts an error line."""
     arrays: dict[str, NDArray[Any]] = {}
     plain: dict[str, Any] = {}
-    for name, value in attributes.items():
+    for name, value in values.items():
         try:
             if isinstance(value, np.ndarray) and value.dtype != object:
                 arrays[START + name] = value
@@ -220,9 +220,8 @@ def pack(attributes: Mapping[str, Any], owner: str) -> dict[str, NDArray[Any]]:
                 plain[name] = _encoded(value)
         except TypeError as error:
             raise InputError(
-                f"sampler {owner}: self.{name} holds {error}, which a checkpoint cannot store; use "
-                "arrays, numbers, text, lists or dicts, or call it "
-                f"self._{name} and create it in prepare"
+                f"{owner}.{name} holds {error}, which a checkpoint cannot store; use arrays, "
+                "numbers, text, lists or dicts"
             ) from None
     if plain:
         arrays[_PLAIN] = np.array(json.dumps(plain))
@@ -230,16 +229,16 @@ def pack(attributes: Mapping[str, Any], owner: str) -> dict[str, NDArray[Any]]:
 
 
 def unpack(state: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return the attributes that :func:`pack` converted; other arrays are ignored."""
-    attributes: dict[str, Any] = {
+    """Return the values that :func:`pack` converted; other arrays are ignored."""
+    values: dict[str, Any] = {
         name.removeprefix(START): value.copy()
         for name, value in state.items()
         if name.startswith(START) and name != _PLAIN
     }
     if _PLAIN in state:
         plain = json.loads(str(state[_PLAIN]))
-        attributes |= {name: _decoded(value) for name, value in plain.items()}
-    return attributes
+        values |= {name: _decoded(value) for name, value in plain.items()}
+    return values
 
 
 def _encoded(value: Any) -> Any:

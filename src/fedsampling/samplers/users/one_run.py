@@ -16,10 +16,12 @@ Each run has its own copy of the sampler.  Both forms give the same runs if they
 numbers: ``rng`` is this run's generator in ``rng.generators("clients")`` of the stacked form.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from inspect import get_annotations
 from itertools import pairwise
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -28,11 +30,10 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import CodeError, InputError, blaming
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.protocol.base import NETWORK_NEEDS, Scheme, prepared_copies
-from fedsampling.samplers.protocol.guest import CallGuard, lent
+from fedsampling.samplers.protocol.base import NETWORK_NEEDS, Scheme
+from fedsampling.samplers.protocol.guest import lent, pack, unpack
 from fedsampling.samplers.protocol.slots import Setup, Slots, View
 
-Selection = tuple[Ints, Array | None]  # clients, and their weights if select returned them
 SLOT_NEEDS = frozenset({"bias_updates", "update_norms", "work_losses"})  # one row per slot
 SHARED_NEEDS = frozenset({"delays"})  # the same for every run
 
@@ -78,23 +79,38 @@ class RunView:
 class Sampler(Scheme):
     """Base class of samplers that handle one run.
 
-    Settings, ``needs``, ``unbiased``, ``intermittent``, ``counts``, ``shrinks`` and ``prepare`` are
-    those of :class:`~fedsampling.samplers.protocol.base.Scheme`; ``prepare`` gets a setup with one
-    run.
+    Settings, ``needs``, ``unbiased``, ``intermittent``, ``counts`` and ``shrinks`` are those of
+    :class:`~fedsampling.samplers.protocol.base.Scheme`.
+
+    Settings never change.  Each run works on a copy, whose other attributes may store anything.
+    Attributes without a leading underscore are remembered from round to round and must be arrays,
+    numbers, text, lists or dicts.  Attributes with a leading underscore are temporary.
     """
 
-    def __init_subclass__(cls, name: str = "", **options: Any) -> None:
-        """Reject methods that exist only in the stacked form."""
-        super().__init_subclass__(name=name, **options)
-        if cls.addition is not Scheme.addition:
-            raise InputError(
-                f"class {cls.__name__}: addition needs the stacked form; derive the class from "
-                "fedsampling.Scheme"
-            )
+    is_stacked = False
 
-    def prepared(self, setup: Setup) -> Any:
-        """Return one copy for each run of a job, stacked so that they behave as one sampler."""
-        return StackedRuns(self, prepared_copies(self, replace(setup, runs=1), setup.runs))
+    def __init_subclass__(cls, name: str = "", **options: Any) -> None:
+        """Reject methods that exist only in the stacked form, and settings that hide members."""
+        super().__init_subclass__(name=name, **options)
+        for method in ("addition", "initial_state", "begin", "learn"):
+            if getattr(cls, method) is not getattr(Scheme, method):
+                raise InputError(
+                    f"class {cls.__name__}: {method} needs the stacked form; derive the class from "
+                    "fedsampling.Scheme"
+                )
+        for key, kind in get_annotations(cls).items():
+            if hasattr(Sampler, key) and "ClassVar" not in str(kind):
+                raise InputError(
+                    f"class {cls.__name__}: {key} cannot be a setting, as every sampler has it; "
+                    "rename the setting"
+                )
+
+    def stacked(self) -> Any:
+        """Return the sampler that handles all runs of a job, with a copy of this one for each."""
+        return StackedRuns(self)
+
+    def prepare(self, setup: Setup) -> None:
+        """Set attributes before the first round; `setup` has one run.  By default, nothing."""
 
     def select(self, view: RunView, rng: np.random.Generator) -> Any:  # type: ignore[override]
         """Select the clients of a round.
@@ -113,7 +129,7 @@ class Sampler(Scheme):
         """Return the clients' weights after local training; by default 1/k, the average."""
         return np.full(len(clients), 1 / max(len(clients), 1))
 
-    def saw_updates(self, clients: Ints, updates: NDArray[np.float32]) -> None:  # type: ignore[override]
+    def saw_updates(self, clients: Ints, updates: NDArray[np.float32]) -> None:
         """Receive θ_i − θ of the selected clients, shape (k, d), if ``needs`` has "updates"."""
         raise InputError(
             f"sampler {self.named}: method missing; add saw_updates(self, clients, updates), or "
@@ -132,107 +148,145 @@ class Sampler(Scheme):
         """Clients that had to compute something for the last selection; None: as in ``needs``."""
         return None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Allow any attribute that neither changes a setting nor hides a method."""
+        cls = type(self)
+        if name in cls.model_fields:
+            raise AttributeError(
+                f"self.{name} is a setting and cannot change; "
+                f"use another attribute, such as self.{name}_now"
+            )
+        if hasattr(Sampler, name) or isinstance(getattr(cls, name, None), property | FunctionType):
+            raise AttributeError(
+                f"self.{name} would hide the class's {name}; use another attribute"
+            )
+        object.__setattr__(self, name, value)
 
-def guard_of(sampler: Any) -> CallGuard:
-    """Return the object that surrounds the calls of a prepared sampler."""
-    original = sampler._sampler if isinstance(sampler, StackedRuns) else sampler
-    return CallGuard(type(original), str(original.named))
+    def __delattr__(self, name: str) -> None:
+        """Delete an attribute unless it is a setting."""
+        if name in type(self).model_fields:
+            raise AttributeError(f"self.{name} is a setting and cannot change")
+        object.__delattr__(self, name)
+
+
+Selection = tuple[Ints, Array | None]  # clients, and their weights if select returned them
+
+
+@dataclass
+class Runs:
+    """The state of all runs: a copy of the sampler for each, and the present round's selections."""
+
+    samplers: list[Sampler]
+    view: View | None = None
+    selections: list[Selection] = field(default_factory=list)
 
 
 class StackedRuns:
-    """Copies of a sampler, one for each run of a job, with the interface of one stacked sampler.
+    """A sampler for one run in the form of :class:`Scheme`, which handles all runs of a job."""
 
-    Attributes that are the same for all runs (``named``, ``needs``, ``unbiased``, …) are read from
-    the original sampler.
-    """
-
-    def __init__(self, sampler: Sampler, runs: Sequence[Sampler]) -> None:
+    def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
-        self._runs = runs
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._runs[0], name)
+    def is_unbiased(self, setup: Setup) -> bool:
+        """Whether E[ω_i] = p_i, as the sampler declares."""
+        return self._sampler.is_unbiased(setup)
 
-    def select(self, view: View, rng: Draws) -> Slots:
+    def initial_state(self, setup: Setup) -> Runs:
+        """Prepare a copy for each run."""
+        setup_of_run = replace(setup, runs=1)
+        # With the lists of the user's class.
+        samplers = [self._sampler.model_copy(deep=True) for _ in range(setup.runs)]
+        for sampler in samplers:
+            sampler.prepare(lent(setup_of_run))
+        return Runs(samplers)
+
+    def begin(self, state: Runs, view: View, rng: Draws) -> Runs:
         """Let each run select its clients."""
-        self._view = view
-        self._selections = [
-            self._selection(run, self._run_view(run, view.observed), generator)
-            for run, generator in enumerate(rng.generators("clients"))
-        ]
-        return Slots.stack([clients for clients, _ in self._selections])
+        state.view, state.selections = view, []
+        for run, generator in enumerate(rng.generators("clients")):
+            run_view = _run_view(run, view, view.observed)
+            state.selections.append(self._selection(state, run, run_view, generator))
+        return state
 
-    def saw_updates(self, slots: Slots, updates: NDArray[np.float32]) -> None:
-        """Pass each run its updates."""
-        for run, part in enumerate(self._run_slices(slots)):
-            with self._blame_sampler():
-                self._runs[run].saw_updates(lent(slots.client[part]), lent(updates[part]))
+    def select(self, state: Runs, view: View, rng: Draws) -> Slots:
+        """Join the clients of all runs."""
+        return Slots.stack([clients for clients, _ in state.selections])
 
-    def weigh(self, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: Runs, slots: Slots, view: View, rng: Draws) -> Array:
         """Return the weights that `select` returned, or call `weigh` of runs without weights."""
-        weights = []
-        parts = self._run_slices(slots)
+        weights, parts = [], _run_slices(slots, len(state.samplers))
+        if "updates" in view.observed:
+            for sampler, part in zip(state.samplers, parts, strict=True):
+                with self._blame_sampler(view):
+                    updates = view.observed["updates"][part]
+                    sampler.saw_updates(lent(slots.client[part]), lent(updates))
         for run, (part, generator) in enumerate(zip(parts, rng.generators("weights"), strict=True)):
-            clients, returned = self._selections[run]
+            clients, returned = state.selections[run]
             if returned is None:
                 rows = {name: view.observed[name][part] for name in SLOT_NEEDS & {*view.observed}}
-                run_view = self._run_view(run, {**view.observed, **rows})
-                returned = self._weights(run, clients, run_view, generator)
+                run_view = _run_view(run, view, {**view.observed, **rows})
+                returned = self._weights(state, run, clients, run_view, generator)
             weights.append(returned)
         return np.concatenate(weights)
 
-    def exchange_bits(self) -> Array | None:
+    def learn(self, state: Runs, slots: Slots, view: View) -> Runs:
+        """Keep the samplers, which remember in their attributes."""
+        return state
+
+    def addition(self, state: Runs, slots: Slots, omega: Array) -> None:
+        """Add nothing; this needs the stacked form."""
+
+    def exchange_bits(self, state: Runs, slots: Slots, view: View) -> Array | None:
         """Return the bits of each run's exchange, shape (runs,)."""
-        returned = [sampler.exchange_bits() for sampler in self._runs]
+        returned = [sampler.exchange_bits() for sampler in state.samplers]
         bits = [count for count in returned if count is not None]
         if len(bits) < len(returned):
             return None
         if wrong := [count for count in bits if not 0 <= count < np.inf]:
-            raise self._fault(f"exchange_bits returned {wrong[0]}; must be a number of bits")
+            fault = f"exchange_bits returned {wrong[0]}; must be a number of bits"
+            raise self._fault(view, fault)
         return np.array(bits, np.float64)
 
-    def measured(self) -> Mapping[str, Array]:
+    def measured(self, state: Runs, slots: Slots, omega: Array, view: View) -> Mapping[str, Array]:
         """Return the quantities that the runs record, each of shape (runs,)."""
-        rows = [sampler.measured() for sampler in self._runs]
+        rows = [sampler.measured() for sampler in state.samplers]
         return {name: np.array([row[name] for row in rows], np.float64) for name in rows[0]}
 
-    def asked(self) -> Bools | None:
+    def asked(self, state: Runs, view: View) -> Bools | None:
         """Return the clients that had to compute something, shape (runs, n)."""
-        requested = [sampler.asked() for sampler in self._runs]
+        requested = [sampler.asked() for sampler in state.samplers]
         if any(clients is None for clients in requested):
             return None
-        mask = np.zeros((len(requested), len(self._view.p)), np.bool_)
+        mask = np.zeros((len(requested), len(view.p)), np.bool_)
         for run, clients in enumerate(requested):
-            mask[run, self._valid_clients(clients, mask.shape[1], "asked")] = True
+            mask[run, self._valid_clients(view, clients, "asked")] = True
         return mask
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def saved(self, state: Runs) -> dict[str, NDArray[Any]]:
         """Return everything that the runs remember, as arrays."""
+        owner = f"sampler {self._sampler.named}: self"
         return {
             f"{run}:{name}": value
-            for run, sampler in enumerate(self._runs)
-            for name, value in sampler.state().items()
+            for run, sampler in enumerate(state.samplers)
+            for name, value in pack(_memory(sampler), owner).items()
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the result of :meth:`state`."""
-        for run, sampler in enumerate(self._runs):
+    def restored(self, state: Runs, saved: Mapping[str, NDArray[Any]]) -> Runs:
+        """Set the attributes that :meth:`saved` returned, bit for bit."""
+        for run, sampler in enumerate(state.samplers):
             start = f"{run}:"
-            sampler.restore(
-                {
-                    name.removeprefix(start): value
-                    for name, value in state.items()
-                    if name.startswith(start)
-                }
-            )
+            of_run = {k.removeprefix(start): v for k, v in saved.items() if k.startswith(start)}
+            for name, value in unpack(of_run).items():
+                setattr(sampler, name, value)
+        return state
 
-    def _selection(self, run: int, view: RunView, rng: np.random.Generator) -> Selection:
+    def _selection(
+        self, state: Runs, run: int, view: RunView, rng: np.random.Generator
+    ) -> Selection:
         """Return a run's clients, and their weights if `select` returned them."""
         try:
-            with self._blame_sampler():
-                result = self._runs[run].select(view, rng)
+            with self._blame_sampler(view):
+                result = state.samplers[run].select(view, rng)
         except CodeError:
             if _is_finite(view):
                 raise
@@ -240,58 +294,77 @@ class StackedRuns:
         weights = None
         if isinstance(result, tuple) and len(result) == 2 and np.ndim(result[0]):
             result, weights = result
-        clients = self._valid_clients(result, view.n, "select")
-        return clients, None if weights is None else self._valid_weights(weights, clients, "select")
+        clients = self._valid_clients(view, result, "select")
+        if weights is not None:
+            weights = self._valid_weights(view, weights, clients, "select")
+        return clients, weights
 
-    def _valid_clients(self, result: Any, n: int, method: str) -> Ints:
+    def _valid_clients(self, view: View | RunView, result: Any, method: str) -> Ints:
+        n = len(view.p)
         clients = as_array(result)
         if clients.ndim != 1 or (clients.size and clients.dtype.kind not in "iu"):
-            raise self._fault(f"{method} returned {described_value(result)}; {_CLIENTS_HINT}")
+            raise self._fault(view, f"{method} returned {described_value(result)}; {_CLIENTS_HINT}")
         clients = clients.astype(np.int64)  # a copy: the sampler may change its array
         if len(invalid := clients[(clients < 0) | (clients >= n)]):
-            raise self._fault(f"{method} returned client {invalid[0]}; must be in 0…{n - 1}")
+            raise self._fault(view, f"{method} returned client {invalid[0]}; must be in 0…{n - 1}")
         return clients
 
-    def _weights(self, run: int, clients: Ints, view: RunView, rng: np.random.Generator) -> Array:
+    def _weights(
+        self, state: Runs, run: int, clients: Ints, view: RunView, rng: np.random.Generator
+    ) -> Array:
         """Return the weights of a run's clients that `weigh` computes."""
         try:
-            with self._blame_sampler():
-                weights = self._runs[run].weigh(lent(clients), view, rng)
+            with self._blame_sampler(view):
+                weights = state.samplers[run].weigh(lent(clients), view, rng)
         except CodeError:
             if _is_finite(view):
                 raise
             return np.full(len(clients), np.nan)  # this run diverges
-        return self._valid_weights(weights, clients, "weigh")
+        return self._valid_weights(view, weights, clients, "weigh")
 
-    def _valid_weights(self, weights: Any, clients: Ints, method: str) -> Array:
+    def _valid_weights(self, view: RunView, weights: Any, clients: Ints, method: str) -> Array:
         array = as_array(weights)
         if array.shape != clients.shape or (array.size and array.dtype.kind not in "iuf"):
             raise self._fault(
+                view,
                 f"{method} returned {described_value(weights)} as weights; must be one number for "
-                f"each of the {len(clients)} clients"
+                f"each of the {len(clients)} clients",
             )
         return array.astype(np.float64)
 
-    def _run_view(self, run: int, observed: Mapping[str, Any]) -> RunView:
-        """Extract a run's part of the observations."""
-        shared = SLOT_NEEDS | SHARED_NEEDS  # already reduced to this run, or equal in all runs
-        run_values = {
-            name: values if name in shared else values[run] for name, values in observed.items()
-        }
-        view = self._view
-        return lent(RunView(view.n_samples, view.p, view.round, run_values, view.offered))
-
-    def _run_slices(self, slots: Slots) -> list[slice]:
-        """Return the slice of each run's slots."""
-        ends = np.searchsorted(slots.run, np.arange(len(self._runs) + 1))
-        return [slice(begin, end) for begin, end in pairwise(ends)]
-
-    def _blame_sampler(self) -> AbstractContextManager[None]:
-        start = f"sampler {self._sampler.named}, round {self._view.round}"
+    def _blame_sampler(self, view: View | RunView) -> AbstractContextManager[None]:
+        start = f"sampler {self._sampler.named}, round {view.round}"
         return blaming(type(self._sampler).__module__, start)
 
-    def _fault(self, text: str) -> InputError:
-        return InputError(f"sampler {self._sampler.named}, round {self._view.round}: {text}")
+    def _fault(self, view: View | RunView, text: str) -> InputError:
+        return InputError(f"sampler {self._sampler.named}, round {view.round}: {text}")
+
+
+def _memory(sampler: Sampler) -> dict[str, Any]:
+    """Return the attributes that are remembered from round to round."""
+    fields = type(sampler).model_fields
+    return {
+        name: value
+        for name, value in vars(sampler).items()
+        if not name.startswith("_") and name not in fields
+    }
+
+
+def _run_view(run: int, view: View, observed: Mapping[str, Any]) -> RunView:
+    """Extract a run's part of the observations."""
+    shared = SLOT_NEEDS | SHARED_NEEDS  # already reduced to this run, or equal in all runs
+    run_values = {
+        name: values if name in shared else values[run]
+        for name, values in observed.items()
+        if name != "updates"  # which saw_updates receives
+    }
+    return lent(RunView(view.n_samples, view.p, view.round, run_values, view.offered))
+
+
+def _run_slices(slots: Slots, runs: int) -> list[slice]:
+    """Return the slice of each run's slots."""
+    ends = np.searchsorted(slots.run, np.arange(runs + 1))
+    return [slice(begin, end) for begin, end in pairwise(ends)]
 
 
 _CLIENTS_HINT = "must be indices of clients, shape (k,), or a pair of these and their weights"

@@ -1,129 +1,31 @@
-"""Comparing and tuning samplers in Python: :func:`compare` and :func:`tune`."""
+"""Tuning samplers in Python: :func:`tune`."""
 
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from fedsampling.base.errors import InputError, naming, nearest
-from fedsampling.base.lazy import pd
-from fedsampling.base.records import Seed, Share, Strict, check
-from fedsampling.base.streams import stream
-from fedsampling.data.federated import FederatedDataset, hold_out
-from fedsampling.evidence.directions import declared, is_larger_better
-from fedsampling.library import checked_settings, train
-from fedsampling.library_arguments import (
+from fedsampling.api.arguments import (
     Choice,
-    Numbers,
     check_data,
     described,
     plain_numbers,
     with_labels,
 )
+from fedsampling.api.keywords import TrainingArguments
+from fedsampling.api.train import checked_settings, train
+from fedsampling.base.errors import InputError, naming
+from fedsampling.base.lazy import pd
+from fedsampling.base.records import Seed, Share, Strict, check
+from fedsampling.base.streams import stream
+from fedsampling.data.federated import FederatedDataset, hold_out
+from fedsampling.evidence.directions import declared, is_larger_better
 
 Grid = Mapping[str, Sequence[Any]]
 # Arguments of `train` that are no settings of experiments.
 OTHERS = "seeds", "loss", "metrics", "on_round", "progress", "device", "threads", "checkpoint"
-
-
-def compare(
-    samplers: "Sequence[Choice] | Mapping[str, Choice | pd.DataFrame]",
-    data: FederatedDataset | None = None,
-    *,
-    metric: str = "accuracy",
-    reference: str | None = None,
-    larger: bool | None = None,
-    tune: Grid | None = None,
-    **training: Any,
-) -> "pd.DataFrame":
-    """Train with several samplers and rank them, with intervals and significance.
-
-    Parameters
-    ----------
-    samplers : sequence, or mapping of str to sampler
-        Samplers as in :func:`train`; or a mapping of labels to histories returned by
-        :func:`train`, which are compared without further training.
-    data : FederatedDataset
-        Not used for histories.
-    metric : str
-        Metric to compare after the last round; with ``by_client=True`` also a measure of
-        :func:`fedsampling.left_out`, such as ``"worst_accuracy"``.
-    reference : str, optional
-        Label of the sampler that the others are compared with; by default the first one.
-    larger : bool, optional
-        Whether larger is better.  By default as is known of the package's metrics, or as the
-        function in `metrics` declares: ``brier.smaller_is_better = True``, or scikit-learn's
-        ``greater_is_better``.
-    tune : mapping of str to list, optional
-        A grid, such as ``{"step": [0.01, 0.1, 1]}``: each sampler is trained with the values that
-        :func:`tune` chooses for it, on a holdout and with two other seeds.
-    **training
-        As in :func:`train`; the default of ``seeds`` is 5.
-
-    Returns
-    -------
-    DataFrame
-        See :func:`fedsampling.evidence.histories.ranking`: the best first, with ``value``,
-        ``rank`` and ``difference`` from the reference and their 95 % intervals, paired by seed and
-        Holm-corrected, and ``significance``.  With `tune`, also the chosen values, and ``at_edge``.
-
-    Raises
-    ------
-    InputError
-        As in :func:`train`, or if a metric or label is unknown.
-
-    Examples
-    --------
-    >>> import fedsampling as fs
-    >>> data = fs.load("mnist", "by_digit", data="embedded")
-    >>> samplers = [fs.scheme("md", m=5), fs.scheme("uniform", m=5)]
-    >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
-    >>> table = fs.compare(samplers, data, seeds=3, **work)
-    >>> sorted(table["sampler"])
-    ['md', 'uniform']
-    """
-    from fedsampling.evidence.histories import ranking
-
-    if isinstance(samplers, pd.DataFrame):
-        raise InputError("samplers: is one history; pass several as a dict, {label: history}")
-    labelled = _labelled(samplers)
-    first = reference or next(iter(labelled))
-    if all(isinstance(sampler, pd.DataFrame) for sampler in labelled.values()):
-        if data is not None or training or tune:
-            raise InputError("samplers: are histories; remove data and the training settings")
-        return ranking(labelled, metric, first, larger)
-    if data is None:
-        raise InputError("data: missing; pass a dataset, such as fedsampling.load('mnist', …)")
-    if reference is not None and reference not in labelled:
-        raise InputError(f"reference: {reference!r} is unknown; {nearest(reference, labelled)}")
-    training = {"seeds": 5, **training}
-    larger = _direction(metric, larger, training)
-    check_data(data)
-    if tune is None:
-        _check_all(labelled, data, training)
-    chosen: dict[str, dict[str, Any]] = {label: {} for label in labelled}
-    if tune is not None:
-        seeds = check(Numbers, {"seeds": plain_numbers(training["seeds"])}, "").seeds
-        other_seeds = {"seeds": [max(seeds) + 1, max(seeds) + 2]}
-        how = {"metric": metric, "larger": larger, **training, **other_seeds}
-        trials = _trials(labelled, data, tune, **how)
-        _warn_at_edge(trials)
-        rows = trials[trials["chosen"]].set_index("sampler")[[*tune, "at_edge"]]
-        chosen = {
-            label: {key: plain_numbers(rows.at[label, key]) for key in tune} for label in labelled
-        }
-    histories = {
-        label: train(data, sampler, **(training | chosen[label]))
-        for label, sampler in labelled.items()
-    }
-    table = ranking(histories, metric, first, larger)
-    if tune is not None:
-        attrs = table.attrs
-        table = table.join(rows, on="sampler")
-        table.attrs = {**attrs, "tuned": [*rows]}
-    return table
 
 
 def tune(
@@ -134,7 +36,7 @@ def tune(
     metric: str = "accuracy",
     larger: bool | None = None,
     holdout: float = 0.2,
-    **training: Any,
+    **training: Unpack[TrainingArguments],
 ) -> "pd.DataFrame":
     """Choose settings for each sampler among the same trials, on a holdout.
 
@@ -185,12 +87,12 @@ def tune(
     >>> trials.loc[trials["chosen"], "step"].tolist()
     [0.1]
     """
-    table = _trials(samplers, data, grid, metric, larger, holdout, **training)
-    _warn_at_edge(table)
+    table = trials_of(samplers, data, grid, metric, larger, holdout, **training)
+    warn_at_edge(table)
     return table
 
 
-def _trials(
+def trials_of(
     samplers: Any,
     data: FederatedDataset,
     grid: Grid,
@@ -208,7 +110,7 @@ def _trials(
         if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
             problem = f"{described(values)} is invalid; must be a list of values"
             raise InputError(f"grid.{key}: {problem}")
-    larger = _direction(metric, larger, training)
+    larger = direction_of(metric, larger, training)
     check_data(data)
     seed = training.get("problem_seed", 0)
     split = check(_Holdout, {"holdout": holdout, "problem_seed": seed}, "")
@@ -218,8 +120,8 @@ def _trials(
     plain = {key: plain_numbers([*values]) for key, values in grid.items()}
     trials = [dict(zip(plain, row, strict=True)) for row in product(*plain.values())]
     training = {"seeds": 2, **training}
-    labelled = _labelled(samplers)
-    _check_all(labelled, data, training, trials)
+    labelled = labelled_samplers(samplers)
+    check_all(labelled, data, training, trials)
     runs = []
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* runs diverged")  # a diverged trial is not chosen
@@ -241,14 +143,15 @@ def _trials(
     return table.drop(columns="trial").assign(at_edge=edges)
 
 
-def _direction(metric: str, larger: bool | None, training: Mapping[str, Any]) -> bool:
+def direction_of(metric: str, larger: bool | None, training: Mapping[str, Any]) -> bool:
     """Return whether larger is better, before anything is trained."""
     metrics = training.get("metrics")
     directions = declared(metrics) if isinstance(metrics, Mapping) else {}
     return is_larger_better(metric, larger, directions)
 
 
-def _warn_at_edge(trials: "pd.DataFrame") -> None:
+def warn_at_edge(trials: "pd.DataFrame") -> None:
+    """Warn of chosen values that are the smallest or largest of the grid."""
     rows = trials[trials["at_edge"] != ""].to_dict("records")
     if best := ", ".join(f"{row['sampler']} ({row['at_edge']})" for row in rows):
         warnings.warn(
@@ -263,7 +166,7 @@ class _Holdout(Strict):
     problem_seed: Seed
 
 
-def _check_all(
+def check_all(
     labelled: Mapping[str, Any],
     data: FederatedDataset,
     training: dict[str, Any],
@@ -277,7 +180,8 @@ def _check_all(
                 checked_settings(data, sampler, **settings)
 
 
-def _labelled(samplers: Any) -> dict[str, Any]:
+def labelled_samplers(samplers: Any) -> dict[str, Any]:
+    """Return the samplers by label."""
     labelled = dict(samplers) if isinstance(samplers, Mapping) else with_labels(samplers)
     if not labelled:
         raise InputError("samplers: empty; pass at least one")

@@ -1,8 +1,7 @@
-"""The public Python interface: load clients, choose a sampler, train, and compare samplers.
+"""Training in Python: :func:`train` runs the code of the papers' experiments.
 
-``import fedsampling as fs`` offers these functions.  Settings have the names that they have in the
-papers' files, and are passed as keywords, dicts or records.  :func:`train` runs the same code as
-the papers' experiments, and gives the same numbers::
+Settings have the names that they have in the papers' files, and are passed as keywords, dicts or
+records.  The numbers are those of the pipeline::
 
     data = fs.load("mnist", fs.partitions.AllByDirichlet(alpha=0.1, clients=100), data="embedded")
     scheme = fs.scheme("clustered_similarity", m=10)
@@ -11,36 +10,17 @@ the papers' experiments, and gives the same numbers::
 
 import inspect
 import os
-import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
-from fedsampling.base import memory
-from fedsampling.base.contents import content_of
-from fedsampling.base.errors import InputError, nearest
-from fedsampling.base.families import catalogue, members_within
-from fedsampling.base.files import check_writable, digest
-from fedsampling.base.lazy import pd, torch
-from fedsampling.base.progress import rewritten_line
-from fedsampling.base.records import Strict, check
-from fedsampling.base.stopping import Stop, Stopped, watching
-from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.user_arrays import sha256_of
-from fedsampling.evidence.directions import DIRECTIONS, declared
-from fedsampling.experiments.config import MIRROR_VARIABLE, Config
-from fedsampling.experiments.simulations.network import Training
-from fedsampling.experiments.simulations.simulation import Where
-from fedsampling.experiments.specs import fingerprint
-from fedsampling.learning.training.checkpoint import NEVER, Checkpoint
-from fedsampling.library_arguments import (
+from fedsampling.api.arguments import (
     Choice,
     Numbers,
     check_data,
@@ -49,9 +29,22 @@ from fedsampling.library_arguments import (
     naming_keywords,
     own_network_of,
     plain_numbers,
-    record_input,
     training_settings,
 )
+from fedsampling.api.keywords import TrainingSettings
+from fedsampling.api.load import CACHE
+from fedsampling.api.resuming import resumable
+from fedsampling.base import memory
+from fedsampling.base.errors import InputError
+from fedsampling.base.lazy import pd, torch
+from fedsampling.base.progress import rewritten_line
+from fedsampling.base.records import check
+from fedsampling.data.federated import FederatedDataset
+from fedsampling.evidence.directions import DIRECTIONS, declared
+from fedsampling.experiments.config import MIRROR_VARIABLE, Config
+from fedsampling.experiments.simulations.network import Training
+from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.samplers.protocol.base import Scheme
 
 if TYPE_CHECKING:
@@ -59,72 +52,7 @@ if TYPE_CHECKING:
     from fedsampling.learning.training.loop import Watch
     from fedsampling.learning.training.own_metrics import Metric
 
-DATA_SOURCES = ("official", "embedded")
-CACHE = Path("results/data")  # as the pipeline's
-CHECKPOINT_SECONDS = 60.0  # between two checkpoints
 LARGE_FEATURE = 1e4  # beyond which no usual step trains; standardised features are below 100
-GRACE_SECONDS = 60.0  # seconds before a scheduler's time limit at which a training stops
-
-
-def load(
-    name: Choice,
-    partition: Choice | None = None,
-    data: Literal["official", "embedded"] = "official",
-    mirror: str | Path | None = None,
-    *,
-    seed: int = 0,
-    cache: str | Path = CACHE,
-    **settings: Any,
-) -> FederatedDataset:
-    """Load a dataset's clients.
-
-    Parameters
-    ----------
-    name : str, dict or Dataset
-        Such as ``"mnist"``; ``fedsampling list datasets`` lists all.
-    partition : str, dict or Partition, optional
-        Required by some datasets; such as ``{"name": "by_writer", "clients": 100}``.
-    data : {"official", "embedded"}
-        The published files, which are downloaded and verified, or a small generated stand-in.
-    mirror : str or Path, optional
-        Folder with the official files; by default the variable ``FEDSAMPLING_MIRROR``.
-    seed : int
-        Seed of a random partition, or of generated data.
-    cache : str or Path
-        Folder of downloaded files.
-    **settings
-        Other settings of the dataset, such as ``fraction=0.1``.
-
-    Returns
-    -------
-    FederatedDataset
-
-    Raises
-    ------
-    InputError
-        If a name or a setting is invalid, or a file is not available.
-
-    Examples
-    --------
-    >>> import fedsampling as fs
-    >>> fs.load("mnist", "by_digit", data="embedded").n_clients
-    100
-    """
-    if data not in DATA_SOURCES:
-        raise InputError(f"data: {data!r} is unknown; {nearest(str(data), DATA_SOURCES)}")
-    if partition is not None:
-        settings["partition"] = record_input(partition, "partition")
-    record = record_input(name, "name")
-    record = record.model_dump() if isinstance(record, Strict) else record
-    settings = {**record, **settings}
-    chosen = Dataset.members().get(str(settings.get("name")))
-    field = chosen.model_fields.get("partition") if chosen else None
-    if field and field.is_required() and "partition" not in settings:
-        raise InputError("partition: missing; choose one of `fedsampling list partitions`")
-    dataset = check(Dataset, settings, "dataset.")
-    checked = check(Numbers, {"seed": plain_numbers(seed)}, "").seed
-    mirror = str(mirror) if mirror else os.environ.get(MIRROR_VARIABLE) or None
-    return dataset.load(data, checked, Path(cache), mirror)
 
 
 def train(
@@ -146,7 +74,7 @@ def train(
     device: Literal["auto", "cpu", "cuda"] = "auto",
     threads: int | None = None,
     checkpoint: str | Path | None = None,
-    **settings: Any,
+    **settings: Unpack[TrainingSettings],
 ) -> "pd.DataFrame":
     """Train a network; in every round, a sampler selects some of the clients.
 
@@ -233,9 +161,9 @@ def train(
     from fedsampling.runs.execute import device as available_device
 
     check_data(data)
-    settings |= {"steps": steps, "epochs": epochs, "evaluate_every": evaluate_every}
-    settings |= {"batch": batch, "step": step, "rounds": rounds}
-    checked = checked_settings(data, scheme, model=model, **settings)
+    keywords: dict[str, Any] = {"steps": steps, "epochs": epochs, **settings}
+    keywords |= {"batch": batch, "step": step, "rounds": rounds, "evaluate_every": evaluate_every}
+    checked = checked_settings(data, scheme, model=model, **keywords)
     if metrics is not None and not (
         isinstance(metrics, Mapping) and all(isinstance(name, str) for name in metrics)
     ):
@@ -271,7 +199,7 @@ def train(
                 return checked.on(data, source, numbers.seeds, folders, *options)
 
             users_code = [model if is_own(model) else None, loss, metrics]
-            tables = _resumable(
+            tables = resumable(
                 checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step, data)
@@ -291,18 +219,6 @@ def checked_settings(
     missing = [key for key in ("batch", "step", "rounds") if settings.get(key) is None]
     settings = {key: value for key, value in settings.items() if key not in missing}
     return training_settings(model, scheme, settings, inspect.signature(train).parameters)
-
-
-def datasets() -> "pd.DataFrame":
-    """List all datasets: ``name``, ``settings`` and a ``description``.
-
-    Examples
-    --------
-    >>> import fedsampling as fs
-    >>> "mnist" in fs.datasets()["name"].tolist()
-    True
-    """
-    return catalogue(Dataset)
 
 
 def _watching(
@@ -377,61 +293,3 @@ def _blaming(scheme: Scheme, watch: "Watch | None") -> Iterator[None]:
             f"scheme: {scheme.named}: {type(error).__name__}: {error}; "
             "fedsampling.check_sampler finds the cause"
         ) from error
-
-
-def _resumable(
-    folder: str | Path | None,
-    settings: Training,
-    data: FederatedDataset,
-    seeds: Sequence[int],
-    users_code: Sequence[Any],
-    is_watched: bool,
-    compute: "Callable[[Checkpoint], list[pd.DataFrame]]",
-) -> "list[pd.DataFrame]":
-    """Train and save the tables of all seeds; resume a stopped training, read a finished one.
-
-    `users_code`: objects that determine the results, besides the settings and the class of the
-    sampler. `is_watched`: whether a callback may end the training; its tables are not saved.
-    """
-    if folder is None:
-        return compute(NEVER)
-    if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
-        raise InputError(f"checkpoint: {described(folder)} is invalid; must be a folder")
-    from fedsampling.runs import store
-
-    folder = Path(folder).expanduser()
-    check_writable(folder)
-    code = fingerprint(Training.__module__, *sorted({m.code for m in members_within(settings)}))
-    spec = settings.model_dump(mode="json")
-    users_content = content_of([type(settings.sampler), *users_code])
-    content = _digest(data)
-    key = digest([spec, users_content, content, [*seeds], code])
-    hashes = [digest([key, seed]) for seed in seeds]
-    runs = [None if is_watched else store.find([folder], run, code) for run in hashes]
-    if len(tables := [run.table for run in runs if run is not None]) == len(seeds):
-        return tables
-    is_main = threading.current_thread() is threading.main_thread()  # which alone gets signals
-    with watching(GRACE_SECONDS) if is_main else nullcontext(Stop()) as stop:
-        file = folder / "checkpoints" / f"{key}.npz"
-        checkpoint = Checkpoint(file, key, CHECKPOINT_SECONDS, stop)
-        try:
-            tables = compute(checkpoint)
-        except Stopped as stopped:
-            line = f"{stopped}; the same call with checkpoint={str(folder)!r} resumes it"
-            raise KeyboardInterrupt(line) from None
-    if (own := users_code[0]) is not None:  # the settings have a model of the package in its place
-        spec["model"] = {"users": getattr(own, "__qualname__", type(own).__qualname__)}
-    spec["dataset"] = {"name": data.name, "clients": data.n_clients, "content": content}
-    for run, seed, table in zip(hashes, seeds, tables, strict=True) if not is_watched else ():
-        notes = {"hash": run, "code": code, "spec": {**spec, "seed": seed}}
-        store.save(folder, table, notes)
-    checkpoint.remove()
-    return tables
-
-
-def _digest(data: FederatedDataset) -> str:
-    """Hash everything of a dataset that results depend on."""
-    tests = () if data.start_test is None else (data.start_test,)
-    arrays = (data.x, data.y, data.start, data.p, data.x_test, data.y_test, *tests)
-    info = (data.info[name] for name in sorted(data.info))
-    return sha256_of(*arrays, np.asarray(data.names or (), np.str_), *info)

@@ -145,7 +145,7 @@ def test_the_content_of_users_code_covers_what_it_uses(monkeypatch):
 
 
 def test_the_content_is_the_same_in_another_process():
-    code = "from tests import test_resuming_in_python as t\n"
+    code = "from tests.api import test_resuming as t\n"
     code += "from fedsampling.base.contents import content_of\n"
     code += "print(content_of([t.Waiting, t.Net, t.outer]))"
     outputs = {run_python("-c", code, PYTHONHASHSEED=seed) for seed in "01"}

@@ -1,4 +1,4 @@
-"""The arguments of :mod:`fedsampling.library`, checked and converted to settings of experiments."""
+"""The arguments of the public functions, checked and converted to settings of experiments."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -30,7 +30,7 @@ RECORDED: dict[str, type[RecordedDelays] | type[RecordedAvailability]] = {
     "availability": RecordedAvailability,
 }  # users' own values
 
-Choice = str | dict[str, Any] | Strict  # a choice: a name, a dict with the name, or a record
+Choice = str | Mapping[str, Any] | Strict  # a choice: a name, a dict with the name, or a record
 
 # Names in other libraries, with the corresponding keyword of `train`.
 OTHER_KEYWORDS = {
