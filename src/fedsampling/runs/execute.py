@@ -32,7 +32,7 @@ from fedsampling.experiments.specs import PAPERS, Job, RunSpec, users_files
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.runs import store
 from fedsampling.runs.leases import hold_leases
-from fedsampling.runs.made import generation_of
+from fedsampling.runs.made import generation_of, record_of_job
 from fedsampling.runs.places import run_stores
 from fedsampling.samplers.users.files import read_at_load
 
@@ -81,7 +81,8 @@ def execute(
     target, shared = run_stores(results, config)
     job = jobs[0]
     paths = [config.run_folder(results) / "runs" / f"{member.name}.json" for member in jobs]
-    generations = [generation_of(path) for path in paths]
+    records = [record_of_job(config.run_folder(results), member.name) for member in jobs]
+    generations = [generation_of(record) for record in records]
     # Each run is computed once: two cases with the same settings have the same runs.
     runs = {run.hash: (member, run) for member in jobs for run in member.runs}
     digests: dict[str, str] = {}  # of the tables of finished runs, by the runs' hashes
@@ -113,12 +114,14 @@ def execute(
                     digests[run.hash] = result.metadata["digest"]
                 where.checkpoint.remove()
     progress(job.name, 1, 1)
-    for member, path, generation in zip(jobs, paths, generations, strict=True):
+    for record, generation in zip(records, generations, strict=True):
+        if read or generation:
+            write_json(record, {"read": read, "generation": generation})
+    for member, path in zip(jobs, paths, strict=True):
         rows = [
             {"hash": run.hash, "seed": run.seed, "digest": digests[run.hash]} for run in member.runs
         ]
-        inputs_of_users = {"read": read, "generation": generation} if read or generation else {}
-        write_json(path, {"job": member.name, "runs": rows, **inputs_of_users})
+        write_json(path, {"job": member.name, "runs": rows})
     return paths
 
 

@@ -104,10 +104,14 @@ class Made:
         return [*published, *map(stored_names, self.stores)]
 
 
-def generation_of(manifest: Path) -> int:
+def record_of_job(folder: Path, job: str) -> Path:
+    """Return the record of what users' code in a job read; Snakemake deletes its manifest."""
+    return folder / "made" / "runs" / f"{job}.json"
+
+
+def generation_of(record: Path) -> int:
     """Return how many times the inputs of a job's users' code have changed, with those of now."""
     with suppress(OSError, ValueError):
-        content = json.loads(manifest.read_text(encoding="utf-8"))
-        changed = bool(inputs.changed(content.get("read", {})))
-        return int(content.get("generation", 0)) + changed
+        content = json.loads(record.read_text(encoding="utf-8"))
+        return int(content["generation"]) + bool(inputs.changed(content["read"]))
     return 0

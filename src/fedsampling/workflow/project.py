@@ -28,7 +28,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import CROSS_MATRIX, Paper
 from fedsampling.experiments.resolving import folders_of
 from fedsampling.experiments.specs import Job, own_code
-from fedsampling.runs.made import Made, generation_of
+from fedsampling.runs.made import Made, generation_of, record_of_job
 from fedsampling.runs.places import (
     PAPERS,
     RESULTS,
@@ -189,11 +189,11 @@ class Project:
     def job_made_from(self, *jobs: str) -> str:
         """Return a digest of the specs and the code of jobs, and of what users' code in them read.
 
-        Only manifests of jobs that run users' code contain inputs.
+        Only jobs that run users' code have a record.
         """
         changes = {}
         for name in jobs if self.plan.due else ():
-            if (path := self.manifest(name)).is_file() and (count := generation_of(path)):
+            if count := generation_of(record_of_job(self.folder, name)):
                 changes[name] = count
         made_from = self.plan.made_from(*jobs)
         return digest([made_from, changes]) if changes else made_from

@@ -141,6 +141,9 @@ def update(root):
                 missing = not all((folder / output).is_file() for output in outputs)
                 if missing or of_folder.get(name) != params or set(before) & set(ran):
                     of_folder.pop(name, None)
+                    if not name.startswith("draw "):  # whose outputs are updated
+                        for output in outputs:
+                            (folder / output).unlink(missing_ok=True)
                     ran.append(name)
                     alone(run, name)
                     of_folder[name] = params
