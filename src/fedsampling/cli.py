@@ -98,13 +98,18 @@ FOLDERS = [
 
 
 def command(
-    name: str | None = None, group: click.Group = main, latest: bool = False, writes: bool = False
+    name: str | None = None,
+    group: click.Group = main,
+    latest: bool = False,
+    writes: bool = False,
+    only_reads: bool = False,
 ) -> Callable[[Function], click.Command]:
     """Add a command on a project with the options :data:`FOLDERS`.
 
     Prints the lines that the function returns; a number is its exit status.  With `latest` and
     without ``--config``, use the configuration of the last Snakemake call.  Commands with `writes`
-    are refused while a call with another configuration is running.
+    are refused while a call with another configuration is running.  With `only_reads`, no code is
+    loaded that the configuration of a results folder names: somebody may have sent it.
     """
 
     def add(function: Function) -> click.Command:
@@ -120,7 +125,7 @@ def command(
                     f"{config}: not in this folder; go to a project's folder, create one with "
                     "'fedsampling init FOLDER', or use --config"
                 )
-            project = workflow.project.Project.open(config, results, papers)
+            project = workflow.project.Project.open(config, results, papers, only_reads)
             if writes:
                 project.check_free()
             output = function(project, **options)
@@ -266,7 +271,7 @@ def register(project: "Project") -> Iterator[str]:
     yield from workflow.registering.register(project.papers)
 
 
-@command(writes=True)
+@command(writes=True, only_reads=True)
 @argument("selection", metavar="[PAPER]...", nargs=-1)
 @option("--unfinished", is_flag=True, help="Report the finished part, in RESULTS/unfinished.")
 def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> Output:
@@ -294,13 +299,13 @@ def recheck(project: "Project", share: float | None, seed: int | None) -> Iterat
     yield recheck_sentence(outcomes)
 
 
-@command()
+@command(only_reads=True)
 def verdicts(project: "Project") -> None:
     """Print each paper's verdicts, the path of the report, and the next command."""
     workflow.reporting.print_verdicts(project)
 
 
-@command(latest=True)
+@command(latest=True, only_reads=True)
 @option("--remove-other-versions", is_flag=True, help="First remove other versions' runs.")
 def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
     """Show finished, running and remaining runs, the time left, and failures.
@@ -320,7 +325,7 @@ def schemes() -> None:
     click.echo(page(), nl=False)
 
 
-@command()
+@command(only_reads=True)
 @option("--by", default="rounds", help="Cost: rounds, bits or seconds.")
 @option("--delays-known", "delays", is_flag=True, help="Advice: the server knows delays.")
 @option("--losses-known", "losses", is_flag=True, help="Advice: the server may request losses.")
@@ -379,7 +384,7 @@ KINDS = (
 )
 
 
-@command("list")
+@command("list", only_reads=True)
 @argument("kind", metavar="KIND", type=click.Choice(KINDS))
 def list_names(project: "Project", kind: str) -> Output:
     """List names with short descriptions: papers, samplers, datasets, jobs and so on.

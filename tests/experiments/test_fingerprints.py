@@ -118,9 +118,11 @@ def test_a_samplers_runs_depend_on_its_family_and_the_protocol():
 def test_neutral_modules_are_these():
     """A module that enters or leaves this list silently would make finished runs look valid."""
     assert {name.removeprefix("fedsampling.") for name in specs.NEUTRAL} == {
+        "base.code",
         "base.errors",
         "base.families",
         "base.files",
+        "base.inputs",
         "base.progress",
         "base.records",
         "base.stopping",

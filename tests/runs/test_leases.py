@@ -1,6 +1,7 @@
 """Leases of runs: holding, waiting, and taking over."""
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -172,3 +173,26 @@ def test_new_folders_files_and_leases_have_the_permissions_of_a_shared_store(tmp
         os.umask(before)
     assert stat.S_IMODE(lease.parent.stat().st_mode) == 0o2775
     assert stat.S_IMODE(path.stat().st_mode) == 0o664
+
+
+def test_leases_of_one_owner_expire_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 1.0)
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr(leases, "POLL_SECONDS", 0.02)
+    paths = [tmp_path / f"{number:02}.lock" for number in range(20)]
+    for path in paths:
+        elsewhere(path)
+    before, calls = time.monotonic(), []
+    with hold_leases(paths, calls.append):
+        assert time.monotonic() - before < 10  # not 20 times the second
+    assert calls == [f"process {os.getpid()} on node7"]
+
+
+def test_a_stopped_owner_of_this_machine_is_not_waited_for(tmp_path):
+    paths = [tmp_path / f"{number}.lock" for number in range(5)]
+    with held_elsewhere(*paths) as process:
+        process.send_signal(signal.SIGSTOP)
+        before = time.monotonic()
+        with hold_leases(paths):
+            assert time.monotonic() - before < leases.LEASE_SECONDS / 4
+            assert {owner(path) for path in paths} == {os.getpid()}

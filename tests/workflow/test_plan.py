@@ -39,8 +39,8 @@ def test_a_saved_plan_has_the_settings_of_each_world(tmp_path):
     settings = {"papers": ["crossmatrix"], "experiments": [name], "scale": "paper"}
     planned = workflow.plan({**settings, "data": "official"}, PAPERS)
     path = tmp_path / "plan.json"
-    workflow.write_plan(path, "key", planned, {})
-    saved, _ = workflow.read_plan(path, "key", planned.config)
+    workflow.write_plan(path, "key", workflow.Planned(planned, {}, {}))
+    saved = workflow.read_plan(path, "key", planned.config, PAPERS).plan
     runs = [run for job in saved.jobs.values() for run in job.runs]
     assert {run.settings["problem_seed"] == run.seed for run in runs} == {True}
     assert {run.hash == replace(run, hash="").hash for run in runs} == {True}

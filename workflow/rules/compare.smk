@@ -20,7 +20,7 @@ rule compare_scheme:
         config=project.config_file,
         file=lambda w: plan.users_samplers[w.scheme],
         scale=project.config.scale if project.config.computes else "reduced",
-        made_from=lambda w: project.digests[f"compare/{w.scheme}"],
+        made_from=lambda w: project.made_from(f"compare/{w.scheme}"),
     message:
         "Comparing {wildcards.scheme} with all other samplers"
     shell:

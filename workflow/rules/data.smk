@@ -30,7 +30,7 @@ rule cards_without_files:
     params:
         config=project.config_file,
         datasets=plan.cards_without_files,
-        made_from=[project.digests[f"cards/{dataset}"] for dataset in plan.cards_without_files],
+        made_from=[project.made_from(f"cards/{dataset}") for dataset in plan.cards_without_files],
     message:
         f"Describing {len(plan.cards_without_files)} datasets"
     shell:
@@ -50,7 +50,7 @@ rule card:
         **rule_resources.of("card"),
     params:
         config=project.config_file,
-        made_from=lambda w: project.digests[f"cards/{w.dataset}"],
+        made_from=lambda w: project.made_from(f"cards/{w.dataset}"),
     message:
         "Describing {wildcards.dataset}"
     shell:

@@ -18,7 +18,7 @@ for paper in plan.papers:
         params:
             config=project.config_file,
             paper=paper,
-            made_from=project.digests[f"papers/{paper}"],
+            made_from=project.made_from(f"papers/{paper}"),
         message:
             f"Drawing {paper}"
         shell:

@@ -10,6 +10,7 @@ rule recheck:
         "../../envs/fedsampling.yaml"
     params:
         config=project.config_file,
+        made_from=project.made_from("recheck"),
     message:
         "Rechecking some finished runs"
     shell:

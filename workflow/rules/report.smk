@@ -14,7 +14,7 @@ rule report:
         "../../envs/fedsampling.yaml"
     params:
         config=project.config_file,
-        made_from=project.digests["report"],
+        made_from=project.made_from("report"),
     message:
         "Writing the report"
     shell:

@@ -20,7 +20,7 @@ rule simulate:
     params:
         config=project.config_file,
         job=JOB,
-        made_from=lambda w: plan.made_from(JOB.format(**w)),
+        made_from=lambda w: project.job_made_from(JOB.format(**w)),
     message:
         "Running {wildcards.paper} {wildcards.experiment}: {wildcards.sampler}, {wildcards.case}, block {wildcards.block}"
     shell:
@@ -50,7 +50,7 @@ for batch, jobs in plan.batches.items():
         params:
             config=project.config_file,
             jobs=jobs,
-            made_from=plan.made_from(*jobs),
+            made_from=project.job_made_from(*jobs),
         message:
             f"Running {len(jobs)} jobs of {batch}"
         shell:

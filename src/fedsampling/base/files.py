@@ -1,5 +1,9 @@
 """Reading and atomic writing: a reader never sees an incomplete file.
 
+A folder that steps write to may come from somebody else, with links that lead out of it.  All files
+are written, renamed and removed by functions of this module, which refuse to follow such links
+(:func:`guard`).
+
 The pipeline writes every file through :func:`write_bytes` or :func:`replacing`: the content goes to
 a temporary file in the same folder, is flushed to the disk, and replaces the target by a rename,
 which POSIX makes atomic.  After a power failure either the old or the new file exists, complete.
@@ -13,6 +17,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -83,11 +88,68 @@ def _unreadable(path: Path, reason: str) -> InputError:
     return InputError(f"{path}: cannot be read ({reason}); {fix}")
 
 
+_guarded: list[Path] = []  # folders that no file below them may leave
+
+
+def guard(*folders: Path) -> None:
+    """Let nothing below these folders be written or removed outside them, through links."""
+    for folder in folders:
+        if (absolute := Path(os.path.abspath(folder))) not in _guarded:
+            _guarded.append(absolute)
+
+
+def checked(path: Path) -> Path:
+    """Return a path that is to be written or removed, after checking that no link leads it away.
+
+    A guarded folder may itself be a link.
+    """
+    absolute = Path(os.path.abspath(path))
+    around = [folder for folder in _guarded if absolute != folder and folder in absolute.parents]
+    if around and not is_below(absolute, max(around, key=lambda folder: len(folder.parts))):
+        raise InputError(
+            f"{path}: a symbolic link leads out of the folder; replace it by a folder of its own"
+        )
+    return path
+
+
+def is_below(path: Path, folder: Path) -> bool:
+    """Whether a file is in a folder or below it, also after following the links to it."""
+    name = Path(os.path.abspath(path))
+    if not name.is_relative_to(os.path.abspath(folder)):
+        return False
+    return name.parent.resolve().is_relative_to(folder.resolve())
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if it exists."""
+    checked(path).unlink(missing_ok=True)
+
+
+def rename(path: Path, target: Path) -> None:
+    """Rename a file or a folder; a file replaces an older one."""
+    os.replace(checked(path), checked(target))
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with its content as far as possible; links are removed, not followed."""
+    if checked(folder).is_symlink():
+        folder.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a file, into a folder that is created if necessary."""
+    checked(target).parent.mkdir(parents=True, exist_ok=True)
+    if target.is_symlink():
+        target.unlink()
+    shutil.copyfile(source, target)
+
+
 @contextmanager
 def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yield a temporary path; on success it is renamed to `path`, on failure it is deleted."""
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        checked(path).parent.mkdir(parents=True, exist_ok=True)
         # Same suffix as the target: some writers (matplotlib, Parquet) choose the format by it.
         handle, name = tempfile.mkstemp(
             dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix

@@ -16,6 +16,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.files import sha256, verified_digest
+from fedsampling.base.inputs import note
 from fedsampling.base.lazy import pd
 from fedsampling.base.records import Strict
 from fedsampling.data.nearly_numbers import COMMA, NUMBER, check_texts
@@ -50,6 +51,7 @@ def with_digest(record: Any, key: str, digest: str, kinds: tuple[str, ...] = TAB
     path = Path(record[key])
     if problem := _problem(path, kinds):
         raise ValueError(f"{key}: {problem}")
+    note(path)
     status = path.stat()
     content = _sha256(path, status.st_mtime_ns, status.st_size)
     return {**record, digest: verified_digest(path, record.get(digest), content, digest)}

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import DamagedError
-from fedsampling.base.files import decoding, read_bytes
+from fedsampling.base.files import decoding, read_bytes, remove
 from fedsampling.base.records import merge
 from fedsampling.evidence.statistics import half_width
 from fedsampling.runs import store
@@ -209,7 +209,7 @@ def runs_of_manifest(
         if problems:
             raise DamagedError(*problems)
     except DamagedError:
-        manifest.unlink(missing_ok=True)
+        remove(manifest)
         raise
     case, sampler = manifest.parent.parent.name, manifest.parent.name
     return [(case, sampler, result) for result in runs.values() if result]

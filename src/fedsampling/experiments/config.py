@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from fedsampling.base.code import allow
 from fedsampling.base.errors import InputError, gathering, naming
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
@@ -220,6 +221,11 @@ class Config(Strict):
         return run
 
     @property
+    def names_code(self) -> bool:
+        """Whether it names files or folders with code, besides the papers of the project."""
+        return bool(self.schemes) or any("/" in name for name in self.papers or ())
+
+    @property
     def computes(self) -> bool:
         """Whether missing runs are computed; scale best only shows finished runs."""
         return self.scale != "best"
@@ -241,15 +247,18 @@ class Config(Strict):
         return public
 
 
-def load(path: Path) -> Config:
-    """Read and check a configuration file."""
+def load(path: Path, only_reads: bool = False) -> Config:
+    """Read and check a configuration file; `only_reads` loads none of the code that it names."""
     content = read_yaml(path)
     with naming(str(path)):
-        return parse(content)
+        return parse(content, only_reads)
 
 
-def parse(content: dict[str, Any]) -> Config:
-    """Validate plain data as a configuration; load and register the samplers in `schemes`."""
+def parse(content: dict[str, Any], only_reads: bool = False) -> Config:
+    """Validate plain data as a configuration; load and register the samplers in `schemes`.
+
+    If the caller only reads results and the configuration names code, none is loaded from now on.
+    """
     config = check(Config, content, "")
     mirror = "mirror"
     if config.mirror is None and os.environ.get(MIRROR_VARIABLE):
@@ -272,7 +281,8 @@ def parse(content: dict[str, Any]) -> Config:
             "use data: official, or scale: quick"
         )
     file_problems: list[str] = []
-    for file in config.schemes:
+    allow(not (only_reads and config.names_code))
+    for file in [] if only_reads else config.schemes:
         with gathering(file_problems):
             load_file(Path(file))
     problems += [f"schemes: {line}" for line in file_problems]

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from fedsampling.base.code import check_allowed
 from fedsampling.base.errors import InputError, check_known, naming, nearest
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
@@ -435,6 +436,7 @@ def _names(path: Path) -> tuple[str, ...]:
 
 def make_package(folder: Path) -> None:
     """Make a paper's folder, anywhere on disk, importable as ``papers.<key>``."""
+    check_allowed(folder)
     name = f"papers.{folder.name}"
     papers = _package("papers", folder.parent)
     if not any(folder.samefile(path) for path in _package(name, folder).__path__):

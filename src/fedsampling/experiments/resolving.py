@@ -41,7 +41,7 @@ NOT_AT = "not at {} scale"  # reason for leaving out an experiment that is null 
 
 def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
     """Read the papers in the configuration, by key; null means all folders in `papers`."""
-    folders = _folders(config, papers)
+    folders = folders_of(config, papers)
     selected: dict[str, list[str]] = {}  # by paper; empty for all
     for name in config.experiments or ():
         key, _, experiment = name.partition("/")
@@ -128,7 +128,8 @@ def no_experiment(name: str, paper: Paper) -> str:
     return f"no such experiment; {nearest(name, paper.experiments)}"
 
 
-def _folders(config: Config, papers: Path) -> dict[str, Path]:
+def folders_of(config: Config, papers: Path) -> dict[str, Path]:
+    """Return the folders of the papers in the configuration, by key."""
     if config.papers is None:
         folders = sorted(path.parent for path in papers.glob("*/paper.yaml"))
     else:

@@ -11,24 +11,24 @@ datasets, models, …) are discovered, not imported.  The caller therefore passe
 a job uses, and a new member leaves all other results valid.
 """
 
-import ast
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base.errors import InputError
+from fedsampling.base.code import PACKAGE, helpers, imported, with_helpers
+from fedsampling.base.code import parsed as _read
 from fedsampling.base.families import OWN_FILE, members_within
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import Resolved, load_kinds, resolve_experiments
 from fedsampling.experiments.simulations.simulation import Simulation
+from fedsampling.learning.models.settings import ModelFile
 
-PACKAGE = Path(__file__).parents[1]
 PAPERS = Path("papers")
 # Modules that cannot change a result; packages end in a dot. Settings (experiments, records) enter
 # the hash of the run as values. Storage, stopping, cluster requests and memory estimates do not
@@ -37,9 +37,11 @@ PAPERS = Path("papers")
 NEUTRAL = tuple(
     f"{PACKAGE.name}.{name}"
     for name in (
+        "base.code",
         "base.errors",
         "base.families",
         "base.files",
+        "base.inputs",
         "base.progress",
         "base.records",
         "base.stopping",
@@ -85,8 +87,20 @@ def sources(modules: Iterable[str], papers: Path = PAPERS) -> set[str]:
 
 
 def own_code(module: str) -> str:
-    """Hash the code of a user's sampler file, to sixteen hexadecimal digits; "" for others."""
-    return _read(_path(module, PAPERS))[0][:16] if module.startswith(OWN_FILE) else ""
+    """Hash the code of a user's sampler file, with its helpers, to sixteen hexadecimal digits.
+
+    Empty for others.
+    """
+    if not module.startswith(OWN_FILE):
+        return ""
+    path = _path(module, PAPERS)
+    return with_helpers(path, _read(path)[0][:16])
+
+
+def of_package(*paths: Path) -> set[str]:
+    """Return the modules of this package that users' files and their helpers import."""
+    files = [file for path in paths for file in (path, *helpers(path).values())]
+    return {name for file in files for name in imported(file) if _is_module(name, PAPERS)}
 
 
 def _neutral(module: str) -> bool:
@@ -108,62 +122,6 @@ def _imports(module: str, papers: Path) -> set[str]:
         inner = f"{start}.{name}"
         names.add(inner if name and _is_module(inner, papers) else start)
     return {name for name in names if _is_module(name, papers) and not _neutral(name)}
-
-
-@cache
-def _read(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the digest of a file's code and its imports, as pairs of module and name or ""."""
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError) as error:
-        raise InputError(f"{path}: is not Python ({error}); fix it") from None
-    imports = []
-    for node in _statements(tree):
-        if isinstance(node, ast.Import):
-            imports += [(alias.name, "") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            start = "." * node.level + (node.module or "")
-            imports += [(start, alias.name) for alias in node.names]
-    return hashlib.sha256(repr(_code(tree)).encode()).hexdigest(), tuple(imports)
-
-
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all statements, but no expressions: these cannot contain imports."""
-    for part in ("body", "orelse", "handlers", "finalbody", "cases"):
-        below = getattr(node, part, ())
-        for statement in below if isinstance(below, list) and not _for_types(node) else ():
-            yield statement
-            yield from _statements(statement)
-
-
-def _code(node: object) -> object:
-    """Return a syntax tree as tuples, without docstrings, typing-only code and empty fields."""
-    if isinstance(node, list):
-        return tuple(_code(child) for child in node if not (_is_text(child) or _for_types(child)))
-    if not isinstance(node, ast.AST):
-        return type(node).__name__, repr(node)
-    fields = ((name, getattr(node, name, None)) for name in node._fields)
-    used = [(name, _code(value)) for name, value in fields if value is not None and value != []]
-    return type(node).__name__, *used
-
-
-def _is_text(node: object) -> bool:
-    """Whether a statement is only a string: a docstring, or a comment written as one."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
-
-
-def _for_types(node: object) -> bool:
-    """Whether a statement is ``if TYPE_CHECKING:``, which never runs."""
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Name)
-        and node.test.id == "TYPE_CHECKING"
-        and not node.orelse
-    )
 
 
 @cache
@@ -278,7 +236,8 @@ def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None =
             data = config.data if files else "generated"
             modules = [member.code for member in members_within(simulation)]
             users_code = "".join(map(own_code, modules))
-            code = fingerprint(*sorted({*modules}), papers=paper.folder.parent)
+            used = {*modules, *of_package(*users_files(simulation))}
+            code = fingerprint(*sorted(used), papers=paper.folder.parent)
             official = files if data == "official" else ()
             text = canonical(settings)
             for block, first in enumerate(blocks):
@@ -294,6 +253,13 @@ def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None =
                 path = paper.key, name, case, sampler, block
                 listed.append(Job(*path, runs, paper.folder, code, official, simulation.gpu))
     return listed
+
+
+def users_files(simulation: Simulation) -> list[Path]:
+    """Return the users' files that define the sampler and the model of some runs."""
+    members = list(members_within(simulation))
+    files = [_path(member.code, PAPERS) for member in members if member.code.startswith(OWN_FILE)]
+    return files + [Path(member.file) for member in members if isinstance(member, ModelFile)]
 
 
 # How experiments use datasets: one entry per dataset setting, for the data cards.

@@ -5,7 +5,6 @@ folder.  ``templates/`` holds layout and text; this module prepares the values t
 """
 
 import json
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -137,7 +136,7 @@ def write(
         **({"data.html": "Datasets"} if cards else {}),
     }
 
-    shutil.copyfile(TEMPLATES / "style.css", root / "style.css")
+    files.copy(TEMPLATES / "style.css", root / "style.css")
     when = period(chapters)
     scales = [f"{name}: {value}" for name, value in _settings(chapters).items()]
     bibtex = citation.software_bibtex(software, when[1] if when else None, scales)

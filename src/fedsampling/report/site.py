@@ -5,7 +5,6 @@ each paper and a copy of every linked file.  Equal results give equal bytes: all
 are dates of runs.
 """
 
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,15 +93,15 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
         if out.exists() and any(out.iterdir()) and not (out / _MARK).exists():
             raise InputError(f"{out}: not a report; choose a new or empty folder")
         for leftover in (built, before):  # of a build that was killed
-            shutil.rmtree(leftover, ignore_errors=True)
+            files.remove_folder(leftover)
         built.mkdir(parents=True)
         yield built
         files.write_text(built / _MARK, "Every build replaces this folder; keep no files here.\n")
         # A rename cannot replace a folder with content, so it takes two renames. Between them
         # `out` does not exist.
         if out.exists():
-            out.rename(before)
-        built.rename(out)
+            files.rename(out, before)
+        files.rename(built, out)
     except OSError as error:
         raise InputError(
             f"{out}: cannot be written ({error.strerror or error}); "
@@ -110,7 +109,7 @@ def _replacing_folder(out: Path) -> Iterator[Path]:
         ) from error
     finally:
         for folder in (built, before):
-            shutil.rmtree(folder, ignore_errors=True)
+            files.remove_folder(folder)
 
 
 def _copy_workflow(root: Path, project: Path, config: Mapping[str, Any]) -> None:
@@ -158,8 +157,7 @@ def _linked_files(
 
 
 def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
+    files.copy(source, target)
 
 
 def _within(results: Path, project: Path) -> str:

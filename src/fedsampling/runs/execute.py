@@ -9,7 +9,8 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsampling.base import machine, memory
+from fedsampling.base import inputs, machine, memory
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable, digest, write_json
 from fedsampling.base.lazy import torch
@@ -27,11 +28,13 @@ from fedsampling.base.stopping import Stop
 from fedsampling.experiments.config import PRODUCTS_VARIABLE, Config
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Simulated, Where
-from fedsampling.experiments.specs import Job, RunSpec
+from fedsampling.experiments.specs import PAPERS, Job, RunSpec, users_files
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.runs import store
 from fedsampling.runs.leases import hold_leases
+from fedsampling.runs.made import generation_of, record_of_job
 from fedsampling.runs.places import run_stores
+from fedsampling.samplers.users.files import read_at_load
 
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "torch")
 # Environment variables that select kernels, and so the rounding, of libraries.
@@ -73,17 +76,23 @@ def execute(
     name, the number of finished steps and the total; simulations with checkpoints poll `stop`.
     """
     check_writable(results)
+    inputs.ignore(results)
     choose_products(config)
     target, shared = run_stores(results, config)
     job = jobs[0]
+    paths = [config.run_folder(results) / "runs" / f"{member.name}.json" for member in jobs]
+    records = [record_of_job(config.run_folder(results), member.name) for member in jobs]
+    generations = [generation_of(record) for record in records]
     # Each run is computed once: two cases with the same settings have the same runs.
     runs = {run.hash: (member, run) for member in jobs for run in member.runs}
     digests: dict[str, str] = {}  # of the tables of finished runs, by the runs' hashes
+    read: dict[str, str] = {}  # inputs of users' code
 
     def unfinished() -> list[tuple[Job, RunSpec]]:
         for run_hash in runs.keys() - digests.keys():
             if result := locate(run_hash, target, shared, job.code):
                 digests[run_hash] = result.metadata["digest"]
+                read.update(result.metadata.get("read", {}))
         return [runs[run_hash] for run_hash in runs if run_hash not in digests]
 
     if (due := unfinished()) and not config.computes:
@@ -100,18 +109,20 @@ def execute(
                 simulated, facts = _compute(job, due, where, progress)
                 for (_, run), table in zip(due, simulated.tables, strict=True):
                     metadata = {"code": job.code, **facts, "hash": run.hash, "spec": run.identity}
+                    read.update(facts.get("read", {}))
                     result = store.load(store.save(target, table, metadata))
                     digests[run.hash] = result.metadata["digest"]
                 where.checkpoint.remove()
     progress(job.name, 1, 1)
-    manifests = []
-    for member in jobs:
+    for record, generation in zip(records, generations, strict=True):
+        if read or generation:
+            write_json(record, {"read": read, "generation": generation})
+    for member, path in zip(jobs, paths, strict=True):
         rows = [
             {"hash": run.hash, "seed": run.seed, "digest": digests[run.hash]} for run in member.runs
         ]
-        manifests.append(config.run_folder(results) / "runs" / f"{member.name}.json")
-        write_json(manifests[-1], {"job": member.name, "runs": rows})
-    return manifests
+        write_json(path, {"job": member.name, "runs": rows})
+    return paths
 
 
 def _where(
@@ -129,8 +140,11 @@ def _compute(
     job: Job, due: Sequence[tuple[Job, RunSpec]], where: Where, progress: Progress
 ) -> tuple[Simulated, dict[str, Any]]:
     """Simulate the runs that are due; return the results and their common metadata."""
-    # A result must never be stored under the hash of other settings.
-    assert all(run.hash == replace(run, hash="").hash for _, run in due), job.name
+    if any(run.hash != replace(run, hash="").hash for _, run in due):
+        raise InputError(
+            f"{job.name}: a run's hash is not that of its settings; delete plan.json in the "
+            "results, and run the same command again"
+        )
     total = job.steps if job.counter else len(due)
 
     def report(steps: int) -> None:
@@ -138,7 +152,8 @@ def _compute(
 
     started, clock = datetime.now(UTC), time.perf_counter()
     # Diverging runs overflow in every round; their `diverged_at` records the divergence.
-    with memory.in_a_line(), np.errstate(over="ignore", invalid="ignore"):
+    observed = users_code(due[0][0])
+    with memory.in_a_line(), np.errstate(over="ignore", invalid="ignore"), _recording(observed):
         data, seeds = due[0][1].data, [run.seed for _, run in due]
         simulation = due[0][0].simulation
         if isinstance(simulation, Network):
@@ -147,7 +162,9 @@ def _compute(
         else:
             simulated = simulation.simulate(data, seeds, where, report)
     seconds = time.perf_counter() - clock
+    read = _read_by_users(due[0][0]) if observed else {}
     return simulated, {
+        **({"read": read} if read else {}),
         "inputs": dict(simulated.inputs),
         "unverified": simulated.unverified,
         "started": f"{started:%Y-%m-%dT%H:%M:%SZ}",
@@ -157,6 +174,37 @@ def _compute(
         **environment(where.device, networks=job.uses_gpu),
         **where.notes,
     }
+
+
+# Inputs of users' code.
+#
+# The package's own code reads nothing but data that are compared with a digest in the settings.
+# Users' samplers, models and run kinds may read anything: it goes into the records of their runs.
+
+
+_records: list[inputs.Recording] = []  # of all simulations of this process
+
+
+@contextmanager
+def _recording(observed: bool) -> Iterator[None]:
+    with inputs.recording() if observed else nullcontext() as record:
+        yield
+    if record:
+        _records.append(record)
+
+
+def users_code(job: Job) -> bool:
+    """Whether users' code takes part in the runs of a job."""
+    return bool(users_files(job.simulation)) or job.kind.__module__.startswith(f"{PAPERS}.")
+
+
+def _read_by_users(job: Job) -> dict[str, str]:
+    """Return what users' code read in this process, when it was imported included.
+
+    All that it read so far counts, because what one run reads may be remembered for the next one.
+    """
+    at_load = read_at_load() if users_files(job.simulation) else {}
+    return inputs.merged(at_load, *(record.states() for record in _records))
 
 
 def choose_products(config: Config) -> None:
@@ -177,8 +225,14 @@ def device(config: Config) -> str:
 
 
 def locate(run_hash: str, target: Path, shared: list[Path], code: str) -> store.Result | None:
-    """Return a finished run: of this code from `target`, of any code from shared stores."""
-    return store.find([target], run_hash, code) or locate_shared(run_hash, shared, code)
+    """Return a finished run: of this code from `target`, of any code from shared stores.
+
+    A run from `target` counts only if all that users' code read for it is unchanged.
+    """
+    result = store.find([target], run_hash, code)
+    if result and inputs.changed(result.metadata.get("read", {})):
+        result = None
+    return result or locate_shared(run_hash, shared, code)
 
 
 def locate_shared(run_hash: str, shared: Iterable[Path], code: str) -> store.Result | None:

@@ -104,7 +104,7 @@ def plan_inputs(results: Path, config: "Config") -> Iterator[tuple[str, bytes]]:
                 status = file.stat()
                 yield str(file), f"{status.st_size} {status.st_mtime_ns}".encode()
         if not config.computes:
-            yield str(folder), "\n".join(sorted(file_names(folder))).encode()
+            yield str(folder), "\n".join(sorted(_dated_names(folder))).encode()
     if not config.computes:
         yield from ((str(path), path.read_bytes()) for path in sorted(CARDS.glob("*.json")))
 
@@ -115,6 +115,26 @@ def published_files(jobs: Iterable["Job"], config: "Config") -> list[Path]:
     hashes = {run.hash for job in jobs for run in job.runs}
     published = (published_runs(folder) for folder in folders)
     return sorted({files[run] for files in published for run in hashes & files.keys()})
+
+
+def stored_files(jobs: Iterable["Job"], results: Path, config: "Config") -> list[Path]:
+    """Return the sorted files of a configuration's own stores that hold runs of these jobs."""
+    target, folders = run_stores(results, config)
+    hashes = {run.hash for job in jobs for run in job.runs}
+    paths = []
+    for store in {target, *folders}:
+        names = stored_names(store)
+        found = [name for run in hashes & names.keys() for name in names[run]]
+        paths += [path_of_name(store, name) for name in found]
+    return sorted(paths)
+
+
+def stored_names(store: Path) -> dict[str, list[str]]:
+    """Return the names of the files in a store, by the hash of their run."""
+    names: dict[str, list[str]] = {}
+    for name in file_names(store):
+        names.setdefault(run_of_name(name), []).append(name)
+    return names
 
 
 def unfinished_runs(job: "Job", stores: Collection[Path]) -> list[str]:
@@ -161,6 +181,16 @@ def file_names(store: Path) -> set[str]:
         entries = os.scandir(store) if store.is_dir() else ()
         folders = [entry.path for entry in entries if entry.is_dir()]
         return {name for path in folders for name in os.listdir(path) if name.endswith(".parquet")}
+
+
+def _dated_names(store: Path) -> Iterator[str]:
+    """Yield name, size and date of each run's file in a store."""
+    with reading(store):
+        for folder in sorted(store.iterdir()) if store.is_dir() else ():
+            for entry in os.scandir(folder) if folder.is_dir() else ():
+                if entry.name.endswith(".parquet"):
+                    status = entry.stat()
+                    yield f"{entry.name} {status.st_size} {status.st_mtime_ns}"
 
 
 @cache

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import DamagedError
-from fedsampling.base.files import decoding, read_bytes, replacing
+from fedsampling.base.files import checked, decoding, read_bytes, rename, replacing
 from fedsampling.runs.places import path_of, paths_of_versions, published_runs
 
 RUN, RUNS = "fedsampling.run", "fedsampling.runs"  # kinds of files
@@ -107,7 +107,7 @@ def _stored(path: Path) -> Result | None:
         return None
     except DamagedError:
         with suppress(OSError):  # in a read-only store the file stays, and the run is recomputed
-            path.rename(path.with_suffix(".damaged"))
+            rename(path, path.with_suffix(".damaged"))
         return None
 
 
@@ -262,6 +262,7 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
 
 def _make_folder(store: Path, folder: Path) -> None:
     """Create a folder in a store, with the permissions of the store."""
+    checked(folder)
     with suppress(OSError):  # the following write reports the error
         store.mkdir(parents=True, exist_ok=True)
         if not folder.is_dir():

@@ -5,6 +5,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from fedsampling.base.inputs import observe
+
 if TYPE_CHECKING:
     from . import checking as checking
     from . import comparing as comparing
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from . import reporting as reporting
     from . import running as running
     from . import status as status
+
+observe()  # before this package's own files are read
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -191,8 +191,25 @@ def compare(
     status: 0, or that of an interrupted job; the same command resumes it.
     """
     echo(f"reading {', '.join(map(str, files))} and the cross matrix")
-    scale = scale or usual_scale(datasets, problem)
     members = list(dict.fromkeys(member for file in files for member in load_file(file)))
+    is_step = all(str(file) in project.config.schemes for file in files)
+    made = project.made(f"compare/{members[-1].named}")
+    with made.making() if is_step else nullcontext():
+        scale = scale or usual_scale(datasets, problem)
+        return _compare(members, files, project, echo, scale, problem, settings, datasets, against)
+
+
+def _compare(
+    members: Sequence[type[Scheme]],
+    files: Sequence[Path],
+    project: Project,
+    echo: Callable[[str], None],
+    scale: str,
+    problem: OwnProblem,
+    settings: Sequence[str],
+    datasets: Sequence[str],
+    against: Sequence[str],
+) -> int:
     entries = all_entries(members, settings)
     matrix = _cross_matrix(project, files, scale)
     quick = matrix.with_config(scale="quick", data="embedded").plan.experiments

@@ -5,6 +5,7 @@ downloads nothing and does not write to the cache or the mirror.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -109,19 +110,24 @@ def describe_each(
     names: Sequence[str], project: Project, as_json: bool, ship: bool
 ) -> Iterator[str]:
     """Yield each dataset's card as text, or its file in the results or in the published runs."""
+    for name in names:
+        with project.made(f"cards/{name}").making() if as_json else nullcontext():
+            text = _described(name, project, as_json, ship)
+        yield text
+
+
+def _described(name: str, project: Project, as_json: bool, ship: bool) -> str:
     from fedsampling.report import data_cards
 
     config, plan = project.config, project.plan
     folder = CARDS if ship else project.folder / "cards"
-    for name in names:
-        shipped = None if ship else plan.published_card(name)
-        if as_json and shipped:
-            write_text(folder / shipped.name, shipped.read_text(encoding="utf-8"))
-            yield str(folder / shipped.name)
-            continue
-        uses = plan.uses.get(name, ())
-        card = data_cards.build(name, config.data, project.data, config.mirror, uses)
-        if ship and card.data != "official":
-            why = "needs the official files, which are not available; use data: official and mirror"
-            raise InputError(f"{name}: {why}")
-        yield str(data_cards.write(card, folder)) if as_json or ship else data_cards.text(card)
+    shipped = None if ship else plan.published_card(name)
+    if as_json and shipped:
+        write_text(folder / shipped.name, shipped.read_text(encoding="utf-8"))
+        return str(folder / shipped.name)
+    uses = plan.uses.get(name, ())
+    card = data_cards.build(name, config.data, project.data, config.mirror, uses)
+    if ship and card.data != "official":
+        why = "needs the official files, which are not available; use data: official and mirror"
+        raise InputError(f"{name}: {why}")
+    return str(data_cards.write(card, folder)) if as_json or ship else data_cards.text(card)

@@ -232,6 +232,11 @@ def recheck(
     `share`: share of all finished runs.  If None, runs that need no data files, up to 20 seconds of
     processor time. `seed`: seed that selects the runs; default: today's date.
     """
+    with project.made("recheck").making():
+        return _recheck(project, share, seed)
+
+
+def _recheck(project: Project, share: float | None, seed: int | None) -> list[Recomputed]:
     drawn_by = datetime.now(UTC).date().toordinal() if seed is None else seed
     configured: dict[str, tuple[Job, RunSpec]] = {}  # each run once
     for job in project.plan.jobs.values():

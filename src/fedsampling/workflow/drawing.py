@@ -2,14 +2,15 @@
 
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base.errors import DamagedError, InputError, check_known
-from fedsampling.base.files import read_record, sha256, write_record
+from fedsampling.base.errors import InputError, check_known
+from fedsampling.base.files import digest, is_below, remove, sha256, write_record
+from fedsampling.base.inputs import CODE, loaded_code, loaded_libraries, recording
 from fedsampling.evidence.provenance import (
     Summaries,
     changed,
@@ -35,7 +36,7 @@ from fedsampling.workflow.summarising import NotComputedError, summarise
 def draw(paper: str, project: Project, unfinished: bool = False) -> int:
     """Update the results of a paper that are out of date; return the exit status."""
     spec, folder = project.plan.paper(paper), project.folder
-    results = _Results(folder / "made" / f"{paper}.json", project.digests, unfinished)
+    results = _Results(project, f"papers/{paper}", unfinished)
     load_kinds(spec.folder)  # figures validate settings of the paper's run kinds
     finished = Finished(*run_stores(project.results, project.config))
     loaded: dict[str, Summary] = {}
@@ -69,29 +70,36 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
     return int(results.failed)
 
 
+JOINED, DRAWN = "joined", "drawn"  # the parts of a paper whose inputs are recorded
+
+
 class _Results:
-    """The results of a paper: recorded in `path` with `digests` of their inputs, and updated.
+    """The results of a paper, with a record of their inputs, and how they are updated.
 
     `unfinished`: whether missing runs are expected and no error.
     """
 
-    def __init__(self, path: Path, digests: Mapping[str, str], unfinished: bool) -> None:
-        self.path, self.digests, self.unfinished = path, digests, unfinished
+    def __init__(self, project: Project, step: str, unfinished: bool) -> None:
+        self.folder, self.digests, self.unfinished = project.folder, project.digests, unfinished
+        self.runs = _digests_of_runs(project, step.rpartition("/")[2])
         self.failed = False
-        self.record: dict[str, Any] = {}
-        if path.is_file():
-            with suppress(DamagedError):  # without a record, everything is rebuilt
-                self.record = read_record(path)
+        self.made = project.made(step)
+        self.entries: dict[str, Any] = self.made.content.setdefault("results", {})
+        names = [name for entry in self.entries.values() for name in entry["files"]]
+        if any(not is_below(self.folder / name, self.folder) for name in names):
+            self.entries.clear()  # somebody else's record: rebuild everything, delete nothing
 
     def update(self, name: str, build: Callable[..., list[Path]], *arguments: str) -> bool:
         """Build a result unless it is up to date; return whether it exists.
 
         If this fails, older files of the result are removed, so that nothing uses them.
         """
-        if self._is_up_to_date(name):
+        if self.is_up_to_date(name) and self._has_files(name):
             return True
+        part = _part(name)
         try:
-            files = {str(path): sha256(path) for path in build(*arguments)}
+            with recording() as record:
+                files = {self._relative(path): sha256(path) for path in build(*arguments)}
         except InputError as error:
             if not (self.unfinished and isinstance(error, NotComputedError)):
                 print(*(f"fedsampling: {line}" for line in error.lines), sep="\n", file=sys.stderr)
@@ -99,31 +107,63 @@ class _Results:
             print(f"fedsampling: {name} failed", file=sys.stderr)
             traceback.print_exc()
         else:
-            self.record[name] = {"of": self.digests[name], "files": files}
-            write_record(self.path, self.record)
+            code = loaded_code()
+            if part == JOINED:  # the paper's own drawing code takes no part
+                code = {key: text for key, text in code.items() if key.startswith(f"{CODE} ")}
+            self.made.note(part, record, code, loaded_libraries())
+            self.entries[name] = {"of": self._of(name), "files": files}
+            self.made.save()
             return True
-        for path in self.record.get(name, {}).get("files", ()):
-            Path(path).unlink(missing_ok=True)
+        for path in self.entries.pop(name, {}).get("files", ()):
+            remove(self.folder / path)
+        self.made.save()
         self.failed = True
         return False
 
-    def _is_up_to_date(self, name: str) -> bool:
-        entry = self.record.get(name, {})
-        return bool(entry.get("of") == self.digests[name]) and all(
-            Path(path).is_file() and sha256(Path(path)) == digest
-            for path, digest in entry["files"].items()
+    def is_up_to_date(self, name: str) -> bool:
+        """Whether a result was made from the present inputs."""
+        return bool(self.entries.get(name, {}).get("of") == self._of(name))
+
+    def _of(self, name: str) -> str:
+        kind, _, rest = name.partition("/")
+        runs = self.runs.get(rest) if kind in ("summaries", "explorer") else self.runs
+        return digest([self.digests[name], self.made.generation(_part(name)), runs])
+
+    def _has_files(self, name: str) -> bool:
+        return all(
+            (self.folder / path).is_file() and sha256(self.folder / path) == expected
+            for path, expected in self.entries[name]["files"].items()
         )
+
+    def _relative(self, path: Path) -> str:
+        return path.relative_to(self.folder).as_posix()
+
+
+def _digests_of_runs(project: Project, paper: str) -> dict[str, list[str]]:
+    """Return the digests of the computed runs, by ``paper/experiment``.
+
+    Runs may have been computed again, because users' code in them read something else.
+    """
+    by_experiment: dict[str, list[str]] = {}
+    for name in project.plan.jobs_to_run(paper):
+        if (path := project.manifest(name)).is_file():
+            experiment = "/".join(name.split("/")[:2])
+            by_experiment.setdefault(experiment, []).append(sha256(path))
+    return by_experiment
+
+
+def _part(name: str) -> str:
+    return JOINED if name.startswith(("summaries/", "explorer/")) else DRAWN
 
 
 def is_outdated(paper: str, project: Project) -> bool:
-    """Whether a paper's results were drawn from other runs, settings or code than the plan's.
+    """Whether a paper's results were drawn from other inputs than those of now.
 
     Snakemake notices this itself, unless its folder ``.snakemake`` was deleted or not copied.
     """
-    results = _Results(project.folder / "made" / f"{paper}.json", project.digests, False)
+    results = _Results(project, f"papers/{paper}", False)
     artefacts = (f"artefacts/{paper}/{name}" for name in project.plan.paper(paper).artefacts)
-    names = [f"claims/{paper}", *artefacts]
-    return any(results.record.get(name, {}).get("of") != results.digests[name] for name in names)
+    return not all(map(results.is_up_to_date, (f"claims/{paper}", *artefacts)))
 
 
 def render(paper: str, artefact: str, project: Project) -> Path:

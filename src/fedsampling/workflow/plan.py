@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fedsampling.base import inputs
 from fedsampling.base.errors import InputError, check_known, gathering
 from fedsampling.base.files import digest, write_text
 from fedsampling.base.records import check
@@ -22,7 +23,13 @@ from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.registration import with_seeds
-from fedsampling.experiments.resolving import Experiment, load_papers, resolve_experiments, without
+from fedsampling.experiments.resolving import (
+    Experiment,
+    folders_of,
+    load_papers,
+    resolve_experiments,
+    without,
+)
 from fedsampling.experiments.specs import DatasetUse, Job, RunSpec, dataset_uses, jobs
 from fedsampling.runs.places import (
     CARDS,
@@ -227,10 +234,20 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
 # corruption.
 
 
-def write_plan(path: Path, key: str, plan: Plan, digests: Mapping[str, str]) -> None:
-    """Write a plan, the digests of its results, and `key`, the digest of its inputs."""
+class Planned(NamedTuple):
+    """A plan, the digests of its results, and the states of all that was read to resolve it."""
+
+    plan: Plan
+    digests: Mapping[str, str]
+    inputs: Mapping[str, str]
+
+
+def write_plan(path: Path, key: str, planned: Planned) -> None:
+    """Write a plan; `key`: a digest of its settings and of the finished runs."""
+    plan, digests, read = planned
     content = {
         "key": key,
+        "inputs": dict(read),
         "digests": dict(digests),
         "papers": {name: paper.model_dump(mode="json") for name, paper in plan.papers.items()},
         "experiments": dict(plan.experiments),
@@ -243,8 +260,12 @@ def write_plan(path: Path, key: str, plan: Plan, digests: Mapping[str, str]) -> 
     write_text(path, _head(body) + body)
 
 
-def read_plan(path: Path, key: str, config: Config) -> tuple[Plan, Mapping[str, str]] | None:
-    """Read a plan and the digests of its results; None if missing, corrupt or of another key."""
+def read_plan(path: Path, key: str | None, config: Config, folder: Path) -> Planned | None:
+    """Read a plan; None if it is missing, corrupt, of another key, or if an input has changed.
+
+    `key`: None accepts a plan that is out of date. `folder`: holds the papers. What the file says
+    of folders is ignored, as they hold code that jobs run.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -253,9 +274,14 @@ def read_plan(path: Path, key: str, config: Config) -> tuple[Plan, Mapping[str, 
     if head != _head(body):
         return None
     content = json.loads("{" + body)
-    if content["key"] != key:
+    inputs.remember(content.get("inputs", {}))  # also of a plan that is out of date
+    if key is not None and (content["key"] != key or inputs.changed(content["inputs"])):
         return None
-    papers = {name: check(Paper, fields, "") for name, fields in content["papers"].items()}
+    folders = folders_of(config, folder)
+    papers = {
+        name: check(Paper, {**fields, "folder": folders.get(name, folder / name)}, "")
+        for name, fields in content["papers"].items()
+    }
     jobs: Mapping[str, Job] = _LazyJobs(content["jobs"], papers)
     due: frozenset[str] = frozenset()
     if content["some_due"]:
@@ -269,7 +295,7 @@ def read_plan(path: Path, key: str, config: Config) -> tuple[Plan, Mapping[str, 
         uses={name: tuple(map(_use, used)) for name, used in content["uses"].items()},
         users_samplers=content["users_samplers"],
     )
-    return plan, content["digests"]
+    return Planned(plan, content["digests"], content["inputs"])
 
 
 def _head(body: str) -> str:
@@ -457,10 +483,10 @@ def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[J
     )
     target, shared = run_stores(results, at_paper_size)
     finished = finished_runs([target, *shared])
-    return {
-        name: _missing(listed.jobs, finished)
-        for name, listed in _listed_at(paper, at_paper_size, "paper").items()
-    }
+    listed = _listed_at(paper, at_paper_size, "paper")
+    jobs_of = (job for experiment in listed.values() for job in experiment.jobs)
+    inputs.note_runs(run.hash for job in jobs_of for run in job.runs)
+    return {name: _missing(experiment.jobs, finished) for name, experiment in listed.items()}
 
 
 def jobs_at(

@@ -62,7 +62,8 @@ def write_findings(project: Project, only_check: bool) -> Path:
 
 def build_report(project: Project) -> Path:
     """Build the site and its crate in ``report/``."""
-    return _build(project, project.plan.papers, "report", "claims")
+    with project.made("report").making():
+        return _build(project, project.plan.papers, "report", "claims")
 
 
 def build_unfinished(project: Project, keys: Sequence[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fedsampling.base.errors import WARNING
-from fedsampling.base.files import writing
+from fedsampling.base.files import remove, writing
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.leases import LEASE_SECONDS
 from fedsampling.runs.places import (
@@ -74,7 +74,7 @@ def remove_other_versions(project: Project) -> str:
     others = _other_versions(project, target)
     with writing(target):
         for path in others:
-            path.unlink(missing_ok=True)
+            remove(path)
     return f"{target}: {len(others)} runs of other versions removed"
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from fedsampling.base.errors import InputError, gathering
+from fedsampling.base.inputs import note_runs
 from fedsampling.evidence import summaries
 from fedsampling.experiments.resolving import changed as changed_settings
 from fedsampling.experiments.resolving import scale_of
@@ -66,6 +67,7 @@ def summarise(
 
 def _reused(job: Job, finished: Finished) -> list[store.Result]:
     """Return the runs of a job that was already finished."""
+    note_runs(run.hash for run in job.runs)
     results = [finished.find(run.hash, job.code) for run in job.runs]
     readable = [result for result in results if result]
     if missing := len(results) - len(readable):

@@ -16,7 +16,7 @@ from typing import Any
 from filelock import FileLock
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import reading, writing
+from fedsampling.base.files import checked, reading, writing
 from fedsampling.data.sources.sources import Source
 
 PIECE_BYTES = 1 << 16  # read at once
@@ -125,7 +125,7 @@ def locked(target: Path) -> Iterator[None]:
     """Lock a file, so that only one process at a time creates it; others wait."""
     lock = target.with_name(f"{target.name}.lock")
     with writing(lock):
-        lock.parent.mkdir(parents=True, exist_ok=True)
+        checked(lock).parent.mkdir(parents=True, exist_ok=True)
         acquired = FileLock(lock).acquire()
     with acquired:
         yield
@@ -147,10 +147,10 @@ def unpack(archive: Path, folder: Path) -> None:
             with zipfile.ZipFile(archive) as members:
                 if sum(member.file_size for member in members.infolist()) > MAX_UNPACKED_BYTES:
                     raise ValueError(f"it unpacks to more than {MAX_UNPACKED_BYTES:,} bytes")
-                members.extractall(folder)
+                members.extractall(checked(folder))
         else:
             with tarfile.open(archive) as packed:
-                packed.extractall(folder, **FILTER)
+                packed.extractall(checked(folder), **FILTER)
     except (*_CORRUPT, OSError, tarfile.TarError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or f"invalid or corrupt: {error}"
         raise InputError(

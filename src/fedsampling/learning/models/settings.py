@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from fedsampling.base.code import helpers, with_helpers
 from fedsampling.base.families import Named
 from fedsampling.base.files import sha256, verified_digest
+from fedsampling.base.inputs import note
 from fedsampling.base.records import Positive, hashed_if_set
 
 if TYPE_CHECKING:
@@ -52,7 +54,9 @@ class ModelFile(Model, name="file", code=f"{CODE}.own"):
         "a function in the file, loss(outputs, targets), one number per sample; null: cross "
         "entropy, or half the squared error for regression",
     )
-    content: str = Field("", description="SHA-256 of the file; computed if empty")
+    content: str = Field(
+        "", description="SHA-256 of the file and of the modules that it imports; computed if empty"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -63,7 +67,10 @@ class ModelFile(Model, name="file", code=f"{CODE}.own"):
         path = Path(record["file"])
         if path.suffix != ".py" or not os.path.isfile(path):
             raise ValueError(f"file: '{path}' is not a Python file; use one that defines a module")
-        return {**record, "content": verified_digest(path, record.get("content"), sha256(path))}
+        for file in (path, *helpers(path).values()):
+            note(file)
+        content = with_helpers(path, sha256(path))
+        return {**record, "content": verified_digest(path, record.get("content"), content)}
 
 
 class LinearRegression(Model, name="linear", code=f"{CODE}.dense_networks"):

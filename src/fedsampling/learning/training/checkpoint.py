@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.errors import DamagedError
-from fedsampling.base.files import decoding, replacing
+from fedsampling.base.files import checked, decoding, remove, replacing
 from fedsampling.base.stopping import Stopped
 from fedsampling.learning.training.history import History, Rows
 
@@ -55,7 +55,7 @@ class Checkpoint:
     def save(self, progress: Progress) -> None:
         """Replace the file."""
         assert self.path is not None
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        checked(self.path).parent.mkdir(parents=True, exist_ok=True)
         arrays = {
             "diverged_at": progress.history.diverged_at,
             **_pack("measured", progress.history.measured),
@@ -102,7 +102,7 @@ class Checkpoint:
         """Delete the file of a finished job, and temporary files of interrupted writes."""
         if self.path is not None:
             for path in (self.path, *self.path.parent.glob(f".{self.path.name}.*")):
-                path.unlink(missing_ok=True)
+                remove(path)
 
 
 NEVER = Checkpoint(None)

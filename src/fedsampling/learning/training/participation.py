@@ -56,9 +56,13 @@ def evenness(counts: Array) -> Mapping[str, Array]:
 
 
 def count_distinct(run: Ints, value: Ints, runs: int) -> Array:
-    """Count the distinct values of each run, shape (runs,)."""
-    pairs = np.unique(np.stack([run, value]), axis=1)
-    return np.bincount(pairs[0], minlength=runs).astype(np.float64)
+    """Count the distinct values of each run, shape (runs,).
+
+    Not by ``np.unique(axis=1)``: an interrupt in its comparison of records becomes a TypeError.
+    """
+    values, place = np.unique(value, return_inverse=True)
+    pairs = np.unique(run * len(values) + place)
+    return np.bincount(pairs // max(len(values), 1), minlength=runs).astype(np.float64)
 
 
 @dataclass

@@ -1,0 +1,117 @@
+"""Records of what each step read, ``made/<step>.json`` in a results folder.
+
+A step that has parts, such as the summaries and the drawings of a paper, has a record of each: the
+inputs that were read (:mod:`fedsampling.base.inputs`), the runs that were looked for in the stores,
+and a *generation*, the number of times that these changed.
+
+Snakemake reruns a step if one of its parameters differs from that of the last call.  So the
+parameter must be known before the step runs, and be the same at the next call.  The generation is:
+if an input has changed since the step ran, the parameter counts one more, and so does the step.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fedsampling.base import inputs
+from fedsampling.base.errors import InputError
+from fedsampling.base.files import read_record, write_record
+from fedsampling.runs.places import published_runs, stored_names
+
+WHOLE = "step"  # the part of a step that has no parts
+
+
+@dataclass
+class Made:
+    """The record of a step; `stores`: the folders of finished runs that it may read."""
+
+    path: Path
+    stores: Collection[Path] = ()
+    content: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, path: Path, stores: Collection[Path] = ()) -> "Made":
+        """Read a record; a missing or corrupt one is empty, so that everything is rebuilt."""
+        content: dict[str, Any] = {}
+        if path.is_file():
+            with suppress(InputError):
+                content = read_record(path)
+        return cls(path, stores, content)
+
+    def __post_init__(self) -> None:
+        self._generations: dict[str, int] = {}
+
+    def generation(self, part: str = WHOLE) -> int:
+        """Return how many times the inputs of a part have changed, with those of now."""
+        if part not in self._generations:
+            self._generations[part] = self._generation(part)
+        return self._generations[part]
+
+    @property
+    def generations(self) -> dict[str, int]:
+        """The generation of each part whose inputs have ever changed."""
+        counts = {part: self.generation(part) for part in self.content.get("parts", {})}
+        return {part: count for part, count in counts.items() if count}
+
+    def _generation(self, part: str) -> int:
+        before = self.content.get("parts", {}).get(part)
+        if not before:
+            return 0
+        is_changed = bool(inputs.changed(before["inputs"]))
+        if not is_changed and before["runs"]:
+            is_changed = before["state"] != self._state(before["runs"].split())
+        return int(before["generation"]) + is_changed
+
+    def note(self, part: str, record: inputs.Recording, *further: dict[str, str]) -> None:
+        """Add inputs to the record of a part."""
+        parts = self.content.setdefault("parts", {})
+        before = parts.get(part, {})
+        kept = before if before.get("generation") == self.generation(part) else {}
+        runs = {*kept.get("runs", "").split(), *record.runs}
+        read = inputs.merged(kept.get("inputs", {}), record.states(), *further)
+        parts[part] = {"generation": self.generation(part), "inputs": read}
+        parts[part] |= {"runs": " ".join(sorted(runs)), "state": self._state(runs) if runs else ""}
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Record a step that has no parts, from beginning to end."""
+        _ = self.generation(), self._names
+        with inputs.recording() as record:
+            yield
+        self.note(WHOLE, record, inputs.loaded_code(), inputs.loaded_libraries())
+        self.save()
+
+    def save(self) -> None:
+        """Write the record."""
+        write_record(self.path, self.content)
+
+    def _state(self, hashes: Iterable[str]) -> str:
+        """Digest which of these runs are finished, and in which versions."""
+        wanted, present = set(hashes), []
+        for names in self._names:
+            present += sorted(name for run in wanted & names.keys() for name in names[run])
+        return hashlib.sha256("\0".join(present).encode()).hexdigest()[:32]
+
+    @cached_property
+    def _names(self) -> list[Mapping[str, list[str]]]:
+        """The files of each store by run, as of the first use: before the step reads them."""
+        published = [{run: [run] for run in published_runs(store)} for store in self.stores]
+        return [*published, *map(stored_names, self.stores)]
+
+
+def record_of_job(folder: Path, job: str) -> Path:
+    """Return the record of what users' code in a job read; Snakemake deletes its manifest."""
+    return folder / "made" / "runs" / f"{job}.json"
+
+
+def generation_of(record: Path) -> int:
+    """Return how many times the inputs of a job's users' code have changed, with those of now."""
+    with suppress(OSError, ValueError):
+        content = json.loads(record.read_text(encoding="utf-8"))
+        return int(content["generation"]) + bool(inputs.changed(content["read"]))
+    return 0

@@ -1,0 +1,84 @@
+"""Apply each mutation to a finished folder, and compare with a folder that was built anew."""
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from tests.workflow.mutations import stepping, world
+from tests.workflow.mutations.table import TABLE, of_results
+
+from fedsampling.experiments import specs
+
+RESULTS = dict(of_results())  # after which the results are the same
+
+
+def built(root):
+    """Make the world, and all its results."""
+    root.mkdir(parents=True)
+    world.write(root)
+    ran, error = stepping.update(root)
+    assert not error, error
+    return ran
+
+
+def warm():
+    """Parse this package once, before the processes are forked."""
+    for path in specs.PACKAGE.rglob("*.py"):
+        specs._read(path)
+
+
+@contextlib.contextmanager
+def same_environment():
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def outcome(name, base, scratch):
+    """Return what differs after a mutation: stale results by name; and the steps that ran."""
+    change = TABLE[name]
+    shutil.rmtree(scratch, ignore_errors=True)
+    incremental, anew = scratch / "incremental", scratch / "anew"
+    shutil.copytree(base, incremental, copy_function=shutil.copy2)
+    shutil.copytree(base, anew, ignore=shutil.ignore_patterns("results", "logs", ".steps.json"))
+    with same_environment():
+        change(incremental)
+        ran, error = stepping.update(incremental)
+        if name in RESULTS:
+            anew, expected = base, ""
+        else:
+            change(anew)
+            expected = stepping.build(anew)
+    if error or expected:
+        stale = [] if bool(error) == bool(expected) else [f"error: {error or 'none'} | {expected}"]
+        return stale, ran
+    return stepping.differing(stepping.results(incremental), stepping.results(anew)), ran
+
+
+def main(words):
+    """Print a line for each mutation, and the number of stale ones."""
+    folder = Path(words[0])
+    shutil.rmtree(folder, ignore_errors=True)
+    warm()
+    built(folder / "base")
+    stale = 0
+    names = [name for name in TABLE if len(words) < 2 or any(word in name for word in words[1:])]
+    for name in names:
+        start = time.time()
+        differing, ran = outcome(name, folder / "base", folder / "scratch")
+        stale += bool(differing)
+        state = f"STALE {differing[:3]}" if differing else "ok"
+        runs = len([step for step in ran if step.startswith("run ")])
+        others = [step.split()[0] for step in ran if not step.startswith("run ")]
+        print(f"{name}: {state}; {runs} runs, {others}; {time.time() - start:.1f} s", flush=True)
+    print(f"{len(names)} mutations, {stale} stale")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
