@@ -9,12 +9,14 @@ import yaml
 from tests.shared import ROOT
 
 from fedsampling.base.files import read_record, sha256, write_record
+from fedsampling.evidence import summaries
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
 from fedsampling.report import site
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.style import panels, printed_level
+from fedsampling.runs.store import Result
 
 HOSTILE = '<script>alert("1")</script> & <b>"bold"</b>'
 LONG_WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
@@ -45,6 +47,17 @@ READINGS = [
         ("none", "depends on unstated choices", 5.0),
     )
 ]
+
+# The first claim on fresh seeds, as the rule registered before them judges it.
+CONFIRMATION = {
+    **{"verdict": "reproduced", "grade": FULL, "ours": "22.9 dB [22.5, 23.3]"},
+    **{"reason": "The fresh interval lies within the margin.", "parts": {"the gap": "holds"}},
+    **{"drawn": [GAP | {"value": 22.9, "low": 22.5, "high": 23.3}], "readings": []},
+    **{"draws": "partition, delays and training", "seeds": 5, "look": 2, "looks": [3, 5, 10]},
+    **{"hours": 0.5, "registered": "2026-11-28T20:15:00+00:00", "commit": "ab12" * 10},
+    "first_run": "2026-11-28T21:00:00Z",
+}
+PRICE = {"seeds": 12, "hours": 3.4, "command": "fedsampling decide first2022paper/c2"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,34 @@ def make(root):
     _draw(root, "first2022paper", "table1", quick, columns=24)
     _draw(root, "first2022paper", "table2", {"scale": "quick", "data": "none"}, columns=2)
     _draw(root, "second2025paper", "figure3", {"scale": "paper", "data": "official"})
+    _summarise(root, "first2022paper", ["a" * 20, "b" * 20])
+    _summarise(root, "second2025paper", ["b" * 20, "c" * 20])
     return Results(root)
+
+
+def _summarise(root, key, hashes):
+    """Write the summary of an experiment with these runs, of two seconds each."""
+    table = pd.DataFrame({"at": [1], "metric": ["loss"], "value": [0.5]})
+    lists = {name: None for name in ("code", "package", "commit", "python")}
+    origin = {**lists, "versions": {}, "seconds": 2.0, "peak_mb": 1.0, "inputs": {}}
+    origin |= {"started": RUNS["started"], "finished": RUNS["finished"], "unverified": False}
+    runs = [
+        (
+            *("base", "md"),
+            Result(
+                table,
+                {
+                    **origin,
+                    "hash": name,
+                    "spec": {"seed": seed, "data": "generated"},
+                    "device": "cpu: EPYC, 1 thread",
+                },
+            ),
+        )
+        for seed, name in enumerate(hashes)
+    ]
+    out = root / "results" / "summaries" / key / "runs.parquet"
+    summaries.write(runs, {"cases": {"base": {}}}, {"scale": "quick"}, out)
 
 
 def add_cards(root):
@@ -194,7 +234,7 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
         "url": "https://doi.org/10.1000/xyz" if link else "",
         "summary": "Clients are drawn with unequal probabilities.\n\nThat lowers the variance.",
         "choices": [{"name": LONG_WORD, "value": "two", "why": HOSTILE}],
-        "experiments": {"runs": {"kind": "network"}} if is_first else {},
+        "experiments": {"runs": {"kind": "network"}},
         "artefacts": {
             name: {"kind": KINDS.get(name, "figure"), "title": "Deviation", "caption": HOSTILE}
             for name in [*artefacts, "figure9"]
@@ -227,6 +267,9 @@ def _paper(root, key, artefacts, outcomes, link="x", year=0):
             **{"scale": "reduced" if n == 6 else "paper", "seeds": 5},
             "drawn": [GAP] if n < 3 else [],
             "kind": "empirical" if is_first else "code check",
+            "parts": {1: {"the gap": "holds"}, 2: {"order": "holds", "size": "open"}}.get(n, {}),
+            "confirmation": CONFIRMATION if n == 1 and is_first else None,
+            "price": PRICE if n == 2 else None,
         }
         for n, (verdict, grade) in enumerate(outcomes, start=1)
     ]

@@ -124,7 +124,8 @@ UNFOLDED = """
 OPENED = """
   addEventListener("hashchange", () => {
     const card = document.getElementById("claim-c4");
-    report([card.closest("details").open, card.querySelectorAll("circle title").length]);
+    const rows = card.querySelectorAll("[data-setting]").length;
+    report([card.open, rows, Math.round(card.getBoundingClientRect().top) >= 0]);
   });
   location.hash = "claim-c4";
 """
@@ -141,7 +142,7 @@ COPIED = """
     [
         ("claims", FILTERED, [7, ["partly reproduced"], "1 of 7", []]),
         ("schemes", UNFOLDED, [True, False, ["oort-fedscale"]]),
-        ("first2022paper", OPENED, [True, 2]),  # a dot for each setting
+        ("first2022paper", OPENED, [True, 2, True]),  # a row for each setting; its row is in sight
         ("about", COPIED, True),
     ],
 )
@@ -269,7 +270,7 @@ def test_explorer_draws_reads_exports_and_restores_a_view(report, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "items", "fields"), [("claims.html", 7, 5), ("second2025paper.html", 1, 1)]
+    ("name", "items", "fields"), [("claims.html", 7, 6), ("second2025paper.html", 1, 1)]
 )
 def test_without_the_script_everything_is_shown_and_no_field_needs_it(
     report, tmp_path, name, items, fields

@@ -94,11 +94,28 @@ def test_the_report_shows_findings_with_the_numbers_that_they_were_written_for(p
     assert "MD needs" not in (project.build() / f"{KEY}.html").read_text(encoding="utf-8")
 
 
+def test_the_first_page_gets_sentences_and_errors_in_theory_from_their_sections(project):
+    write_template(
+        project,
+        "**Result.** It works.\n\n### In short\n\n- **Success.** It *works*.\n\n"
+        "### Errors in the theory\n\n| printed | corrected |\n|---|---|\n| a | b |\n\n"
+        "### Why\n\nBecause.\n",
+    )
+    publish(project, sections(project)[0])
+    artefacts = project.root / "results" / "artefacts" / KEY
+    published = findings.as_published(project.papers()[KEY], [], artefacts)
+    assert published.highlights == {"Success": "It <em>works</em>."}
+    assert "<td>a</td>" in published.errors
+    assert [word in published.text for word in ("It works.", "Because.", "Success", "<td>")] == [
+        *(True, True, False, False)
+    ]
+
+
 def test_html_within_findings_is_shown_and_not_run(project):
     write_template(project, "A <script>alert(1)</script>.\n\n<img src=x onerror=alert(2)>\n")
     publish(project, sections(project)[0])
     artefacts = project.root / "results" / "artefacts" / KEY
-    html = findings.as_published(project.papers()[KEY], [], artefacts)
+    html = findings.as_published(project.papers()[KEY], [], artefacts).text
     assert "&lt;script&gt;" in html
     assert "<script" not in html
     assert "<img" not in html

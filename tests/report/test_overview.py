@@ -3,9 +3,10 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from fedsampling.evidence.verdicts import Claim, Declaration, Interval
+from fedsampling.evidence.verdicts import Claim, Confirmation, Declaration
 from fedsampling.report.content import Chapter
-from fedsampling.report.overview import answers, headline, main_outcomes, readme_table, summary
+from fedsampling.report.overview import claim_groups, claim_parts, of_kind, readme_table, summary
+from fedsampling.report.standing import segments, standing
 
 UNVERIFIED = "paper's size on unverified data"
 
@@ -40,34 +41,61 @@ def paper(*claims):
     return Chapter(spec, "", (), claims)
 
 
-def test_the_first_screen_names_claims_that_hold_and_those_that_do_not():
-    held, failed = claim("reproduced", "transfer"), claim("contradicted")
-    first = paper(held, failed, claim("reproduced", kind="code check"), claim("not run", "not run"))
-    second = paper(claim("inconclusive"), claim("opposes", "preliminary"))
-    outcomes = main_outcomes([first, second])
-    assert outcomes == {"Holds": ((first, held),), "Does not hold": ((first, failed),)}
+CONFIRMED = Confirmation(
+    *("contradicted", "", "", {"order": "fails"}, (), (), "paper's size", "training"),
+    *(5, 2, (3, 5, 10), 0.5, "2026-11-28T20:00:00+00:00", "ab" * 20, "2026-11-28T21:00:00+00:00"),
+)
+
+
+def test_the_first_sentence_counts_answered_and_confirmed_claims_and_the_second_their_parts():
+    held = replace(claim("reproduced", "transfer"), parts={"order": "holds", "size": "holds"})
+    half = replace(claim("partly reproduced"), parts={"order": "holds", "size": "open"})
+    fresh = replace(claim("inconclusive"), parts={"order": "open"}, confirmation=CONFIRMED)
+    first = paper(held, half, claim("reproduced", kind="code check"), claim("not run", "not run"))
+    second = paper(fresh, claim("opposes", "preliminary"))
     assert summary([first, second]) == [
-        "We tested 4 of 5 empirical claims of 2 papers.",
-        "At the paper's size on verified data: 1 contradicted and 1 inconclusive.",
-        "The evidence map shows the other 2, with weaker evidence.",
+        "Of 5 experimental claims in two papers, 3 are answered, 1 of them confirmed by rules "
+        "fixed before the runs: 1 reproduces, 2 are contradicted; 2 we cannot decide.",
+        "A claim is answered if all its parts are decided: of 7 parts, 5 are.",
+        "2 of the 3 answers rest on smaller runs, unverified data or other data.",
+    ]
+    bars = segments(of_kind("empirical", [first, second]))
+    assert [(bar.key, bar.count, bar.confirmed) for bar in bars] == [
+        ("reproduced", 1, 0),
+        ("contradicted", 2, 1),
+        ("open", 2, 0),
     ]
 
 
-def test_the_summary_says_when_rules_were_written():
-    assert main_outcomes([paper()]) == {}
+def test_the_verdict_of_fresh_seeds_stands_if_they_answer_the_claim():
+    explored = replace(claim("reproduced"), parts={"order": "holds"})
+    open_again = replace(CONFIRMED, verdict="inconclusive", parts={"order": "open"})
+    assert standing(replace(explored, confirmation=CONFIRMED)).verdict == "contradicted"
+    assert standing(replace(explored, confirmation=open_again)).verdict == "reproduced"
+
+
+def test_the_summary_says_when_the_rules_of_explored_claims_were_written():
+    assert summary([paper()]) == []
     seen = replace(claim("inconclusive"), declared=Declaration("after seeing", "2026-11-22", "."))
     before = replace(seen, declared=Declaration("before", "2026-11-22", "."))
-    *_, last = summary([paper(seen, before)])
-    assert last.startswith("1 of the 2 rules that decide were written or changed after")
+    confirmed = replace(seen, confirmation=CONFIRMED)
+    *_, last = summary([paper(seen, before, confirmed)])
+    assert last.startswith("1 of the 2 rules of claims that are not confirmed were written or")
 
 
-def test_a_claim_that_holds_shows_our_number_with_the_papers_and_its_parts():
-    ours = Interval("random over FLANP", "times", 3.52, 3.31, 3.74, paper=3.12)
-    held = replace(
-        claim("reproduced"), topic="Rotated MNIST", reason="FLANP is fastest.", drawn=(ours,),
-        parts={"FLANP first": "holds", "the gain of the new sampler": "fails"},
-    )  # fmt: skip
-    assert headline(held) == (
-        "Rotated MNIST. FLANP is fastest. Random over FLANP: 3.52 [3.31, 3.74] (paper 3.12)."
-    )
-    assert answers(held) == "Holds: FLANP first. Fails: the gain of the new sampler."
+def test_a_part_has_its_verdict_of_exploring_runs_and_of_fresh_seeds():
+    explored = replace(claim("partly reproduced"), parts={"order": "holds", "size": "open"})
+    judged = replace(explored, confirmation=replace(CONFIRMED, parts={"size": "fails"}))
+    assert [(part.name, part.explored, part.confirmed) for part in claim_parts(judged)] == [
+        ("order", "holds", None),
+        ("size", "open", "fails"),
+    ]
+
+
+def test_many_claims_are_grouped_by_their_figure_or_table():
+    judged = [replace(claim("reproduced"), artefact=f"table{n % 2 + 1}a") for n in range(16)]
+    assert [(title, len(group)) for title, group in claim_groups(paper(*judged))] == [
+        ("Table 1", 8),
+        ("Table 2", 8),
+    ]
+    assert [title for title, _ in claim_groups(paper(*judged[:3]))] == [""]

@@ -246,7 +246,11 @@ def write(
         metric=rows["metric"].astype("category"),
     )
     table = pa.Table.from_pandas(rows, preserve_index=False)
-    noted = {"settings": settings, "facts": dict(facts), "by_case": by_case}
+    costs = {
+        result.metadata["hash"]: (result.metadata["seconds"], result.metadata["device"])
+        for _, _, result in runs
+    }
+    noted = {"settings": settings, "facts": dict(facts), "by_case": by_case, "costs": costs}
     store.write(out, SUMMARY, table, json.dumps({**noted, "digest": digest(rows)}))
 
 
@@ -265,6 +269,13 @@ def load(path: Path) -> Summary:
         by_case = noted["by_case"]
         record = {**joined(by_case.values()), **noted["facts"]}
         return Summary(rows, noted["settings"], record, by_case)
+
+
+def read_costs(path: Path) -> dict[str, tuple[float, str | None]]:
+    """Read the seconds and the device of each run of a summary, by the run's hash."""
+    with decoding(path, "missing or corrupt", "delete it and rerun the command"):
+        noted = store.verified(pq.read_schema(pa.BufferReader(read_bytes(path))), SUMMARY)
+        return {name: (seconds, device) for name, (seconds, device) in noted["costs"].items()}
 
 
 def load_summaries(paper: str, experiments: Iterable[str], results: Path) -> dict[str, Summary]:

@@ -345,6 +345,10 @@ def over_choices(readings: Mapping[str, Finding], main: str) -> Finding:
     outcomes = {row.verdict for row in table}
     if len(outcomes) == 1 and "depends" not in parts.values():
         return finding
+    if "depends" in parts.values() and len(outcomes) == 1:  # the verdicts do not tell
+        differing = listed([name for name, part in parts.items() if part == "depends"])
+        reason = f"Under {len(table)} settings that the paper leaves open, the answer differs for "
+        return replace(finding, verdict=DEPENDS, reason=f"{reason}{differing}.")
     if "depends" in parts.values() or (not parts and len(outcomes - UNDECIDED) > 1):
         return replace(finding, verdict=DEPENDS, reason=disagreement(table))
     if parts:
@@ -544,7 +548,8 @@ def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> F
         replace(reading, verdict=PRELIMINARY.get(reading.verdict, reading.verdict))
         for reading in finding.readings
     )
-    words = disagreement(readings) if finding.verdict == DEPENDS and readings else finding.reason
+    is_counted = finding.verdict == DEPENDS and len({row.verdict for row in readings}) > 1
+    words = disagreement(readings) if is_counted else finding.reason
     return replace(
         finding,
         verdict=PRELIMINARY.get(finding.verdict, finding.verdict),

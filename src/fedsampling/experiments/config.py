@@ -101,6 +101,18 @@ class Cluster(Strict):
     )
 
 
+class Report(Strict):
+    """Where the report is published."""
+
+    address: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s<>\"]+$",
+        description="Address under which the report is published, such as "
+        "https://example.org/report; citations of claims, figures and tables, BibTeX and replies "
+        "of authors then have it. Null: they have none.",
+    )
+
+
 class Config(Strict):
     """Papers to reproduce, the scale of their experiments, and the source of the data."""
 
@@ -181,6 +193,10 @@ class Config(Strict):
         "and its figures and tables.",
     )
 
+    report: Report = Field(
+        default_factory=Report,
+        description="Where the report is published. No result depends on it.",
+    )
     cluster: Cluster = Field(
         default_factory=Cluster,
         description="Resources that jobs may request from a cluster (docs/cluster.md). No result "

@@ -15,6 +15,9 @@ from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.evidence.provenance import Provenance
 from fedsampling.evidence.verdicts import LABELS, Claim
 from fedsampling.experiments.papers import Paper
+from fedsampling.report.drawing.artefacts import Exhibit
+from fedsampling.report.drawing.saving import slug
+from fedsampling.report.standing import standing
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,17 @@ class Software:
     licence: str
     authors: tuple[str, ...]
     address: str = ""  # of the DOI, or else the url; empty if the file has neither
+    report: str = ""  # address of the published report, without a slash at its end; may be empty
 
     @property
     def url(self) -> dict[str, str]:
         """The field of a BibTeX entry with the address, if there is one."""
-        return {"url": _escape(self.address)} if self.address else {}
+        address = self.report or self.address
+        return {"url": _escape(address)} if address else {}
+
+    def place(self, page: str) -> str:
+        """Return the address of a page of the report, or its name if no address is configured."""
+        return f"{self.report}/{page}" if self.report else page
 
 
 def read(path: Path) -> Software:
@@ -77,15 +86,35 @@ def software_bibtex(software: Software, finished: str | None, settings: Iterable
 
 def cited(software: Software, paper: Paper, claim: Claim, origin: Provenance | None) -> str:
     """Cite the verdict on a claim in one line."""
-    grade = "" if claim.grade == "paper's size" else f" ({LABELS.get(claim.grade, claim.grade)})"
-    cited_claim = f"Claim {claim.id} of {paper.title}: {claim.verdict}{grade}"
-    runs = [f"{claim.scale} scale"] if claim.scale else []
-    runs += [f"{claim.seeds} seeds"] if claim.seeds else []
+    stands, fresh = standing(claim), claim.confirmation if claim.confirmed else None
+    grade = LABELS.get(stands.grade, stands.grade)
+    words = "" if grade == "paper's size" else f" ({grade})"
+    cited_claim = f"Claim {claim.id} of {paper.title}: {stands.verdict}{words}"
+    cited_claim += (
+        f", confirmed by a rule registered on {fresh.registered[:10]}" if fresh else ", explored"
+    )
+    runs = [f"{claim.scale} scale"] if claim.scale and not fresh else []
+    seeds = fresh.seeds if fresh else claim.seeds
+    runs += [f"{seeds} {'fresh ' if fresh else ''}seeds"] if seeds else []
     runs += [f"runs finished on {origin.finished[:10]}"] if origin and origin.finished else []
-    runs.append(f"{paper.key}.html#claim-{claim.id}")
-    runs += [software.address] if software.address else []
+    runs.append(software.place(f"{paper.key}.html#claim-{slug(claim.id)}"))
+    return _sentence(software, cited_claim, runs)
+
+
+def cited_exhibit(software: Software, paper: Paper, exhibit: Exhibit, name: str) -> str:
+    """Cite a figure or table in one line; `name` is its name on the page."""
+    origin = exhibit.provenance
+    runs = [f"{origin.scale} scale", f"{origin.runs:,} runs"] if origin.runs else []
+    runs += [f"runs finished on {origin.finished[:10]}"] if origin.finished else []
+    runs.append(software.place(f"{paper.key}.html#{slug(exhibit.artefact)}"))
+    return _sentence(software, f"{name}, after {paper.title}", runs)
+
+
+def _sentence(software: Software, what: str, details: list[str]) -> str:
+    """Write a citation: authors, what is cited, software, and details with the address."""
+    details += [software.address] if software.address else []
     authors = ", ".join(software.authors)
-    return f"{authors}. {cited_claim}. fedsampling, version {software.version}; {'; '.join(runs)}."
+    return f"{authors}. {what}. fedsampling, version {software.version}; {'; '.join(details)}."
 
 
 def paper_bibtex(path: Path, key: str) -> str:

@@ -4,7 +4,7 @@ This is the first step of the report.  It reads the pipeline's records and compu
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,12 +13,13 @@ from pydantic import TypeAdapter, ValidationError
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, sha256
 from fedsampling.evidence.provenance import Provenance
+from fedsampling.evidence.summaries import read_costs
 from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation
 from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.drawing.views import RECORD
-from fedsampling.report.findings import as_published
+from fedsampling.report.findings import Published, as_published
 from fedsampling.report.names import paper_name
 
 # Builds the report from published runs; in a clone, `make reproduce` does the same.
@@ -34,8 +35,10 @@ class Chapter:
     bibtex: str  # entry that cites the paper
     exhibits: tuple[Exhibit, ...]  # existing artefacts, in the order of ``paper.yaml``
     claims: tuple[Claim, ...]
-    # HTML; empty unless the results are those that ``docs/findings.md`` describes
-    findings: str = ""
+    # the findings in ``docs/findings.md``
+    published: Published = field(default_factory=Published)
+    # seconds and device of each run, by its hash
+    runs: Mapping[str, tuple[float, str | None]] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -107,8 +110,18 @@ def _chapter(paper: Paper, results: Path, judged: Path) -> Chapter:
         bibtex=citation.paper_bibtex(paper.folder / "paper.bib", paper.key),
         exhibits=tuple(_exhibit(path) for path in records if path.exists()),
         claims=judgements,
-        findings=as_published(paper, judgements, folder),
+        published=as_published(paper, judgements, folder),
+        runs=_runs(paper, results / "summaries" / paper.key),
     )
+
+
+def _runs(paper: Paper, summaries: Path) -> dict[str, tuple[float, str | None]]:
+    """Return the seconds and the device of each run of a paper's summaries, by the run's hash."""
+    runs: dict[str, tuple[float, str | None]] = {}
+    for experiment in paper.experiments:
+        if (path := summaries / f"{experiment}.parquet").is_file():
+            runs |= read_costs(path)
+    return runs
 
 
 def claims(path: Path) -> tuple[Claim, ...]:

@@ -2,7 +2,8 @@
 
 ``papers/<key>/findings.md`` is a Jinja template; every number in it comes from results.
 ``docs/findings.md`` joins them, filled in from the published runs; their sections ``### Data`` go
-to ``docs/data.md``, and the earlier verdicts of ``paper.yaml`` to ``docs/history.md``.  The text
+to ``docs/data.md``, and the earlier verdicts of ``paper.yaml`` to ``docs/history.md``.  The
+report's first page shows the sections ``### In short`` and ``### Errors in the theory``.  The text
 may not fit other numbers, so the report shows a paper's findings only if its results give the same
 text as ``docs/findings.md``.
 """
@@ -11,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,10 @@ HEAD = (TEMPLATES / "findings_head.md").read_text("utf-8")
 DATA_DOCS = Path("docs") / "data.md"
 DATA_HEAD = (TEMPLATES / "data_head.md").read_text("utf-8")
 DATA_SECTION = "\n### Data\n"
+IN_SHORT, ERRORS = "### In short", "### Errors in the theory"
 HISTORY_DOCS = Path("docs") / "history.md"
 HISTORY_HEAD = (TEMPLATES / "history_head.md").read_text("utf-8")
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def history(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
@@ -68,18 +71,51 @@ def sections(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> tuple[st
     return text if text.startswith("## ") else head + text, head + notes.lstrip() if notes else ""
 
 
-def as_published(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> str:
-    """Return a paper's findings as HTML; empty if ``docs/findings.md`` has other numbers."""
+@dataclass(frozen=True)
+class Published:
+    """A paper's findings as HTML; empty unless ``docs/findings.md`` has the same numbers.
+
+    `highlights`: sentences for the first page, by what they are about, such as "It depends".
+    `errors`: table of the errors in the paper's theory.
+    """
+
+    text: str = ""
+    highlights: Mapping[str, str] = field(default_factory=dict)
+    errors: str = ""
+
+
+def as_published(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> Published:
+    """Return a paper's findings as HTML."""
     published = paper.folder.resolve().parents[1] / DOCS
     try:
         text, _ = sections(paper, claims, artefacts)
         if not text or text not in published.read_text(encoding="utf-8"):
-            return ""
+            return Published()
     except (InputError, FileNotFoundError):
-        return ""
-    html: str = (
-        MarkdownIt("commonmark", {"html": False}).enable("table").render(text.partition("\n")[2])
+        return Published()
+    text = text.partition("\n")[2]
+    text, short = _cut(text, IN_SHORT)
+    text, errors = _cut(text, ERRORS)
+    points = re.findall(r"^- \*\*(.+?)\.\*\* (.+)$", short, re.MULTILINE)
+    return Published(
+        _html(text, paper),
+        {title: _MARKDOWN.renderInline(sentence) for title, sentence in points},
+        _html(errors, paper),
     )
+
+
+def _cut(text: str, head: str) -> tuple[str, str]:
+    """Return a text without the section under a heading, and the section's content."""
+    before, found, rest = text.partition(f"\n{head}\n")
+    if not found:
+        return text, ""
+    section, marker, after = rest.partition("\n### ")
+    return before + marker + after, section
+
+
+def _html(text: str, paper: Paper) -> str:
+    """Render Markdown; names of artefacts become links."""
+    html: str = _MARKDOWN.render(text)
     for name in paper.artefacts:
         code = f"<code>{name}</code>"
         html = html.replace(code, f'<a href="#{slug(name)}">{code}</a>')

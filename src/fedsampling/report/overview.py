@@ -3,12 +3,12 @@
 Everything is generated from the verdicts.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fedsampling.base.text import listed, plural, show_interval
 from fedsampling.evidence.verdicts import (
     GRADES,
     LABELS,
@@ -19,6 +19,7 @@ from fedsampling.evidence.verdicts import (
     Verdict,
 )
 from fedsampling.experiments.papers import Paper
+from fedsampling.report import standing
 from fedsampling.report.content import Chapter
 from fedsampling.report.names import paper_name
 
@@ -39,12 +40,15 @@ GLYPHS: Mapping[Verdict, str] = {
 Column = Grade | Literal["text against tables", "code checks"]
 COLUMNS: tuple[Column, ...] = (*GRADES, "text against tables", "code checks")
 ANSWERS: Mapping[Part, str] = {
-    "holds": "Holds",
-    "fails": "Fails",
-    "tie": "Tie",
-    "depends": "Depends on unstated choices",
-    "open": "Undecided",
+    "holds": "holds",
+    "fails": "fails",
+    "tie": "tie",
+    "depends": "depends on unstated choices",
+    "open": "undecided",
 }
+
+
+MOST_WITHOUT_GROUPS = 14  # more claims are grouped by figure and table
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ class MapRow:
 
 def tallies(claims: Iterable[Claim]) -> dict[Grade, dict[Verdict, int]]:
     """Count claims by grade and verdict that occur, in the order of grades and verdicts."""
-    counts = Counter((claim.grade, claim.verdict) for claim in claims)
+    stands = [standing.standing(claim) for claim in claims]
+    counts = Counter((each.grade, each.verdict) for each in stands)
     by_grade = {
         grade: {word: counts[grade, word] for word in VERDICTS if counts[grade, word]}
         for grade in GRADES
@@ -92,13 +97,13 @@ def evidence_map(chapters: Sequence[Chapter]) -> tuple[MapRow, ...]:
 
 def _column(claim: Claim) -> Column:
     if claim.kind == "empirical":
-        return claim.grade
+        return standing.standing(claim).grade
     return "code checks" if claim.kind == "code check" else claim.kind
 
 
 def legend(claims: Iterable[Claim]) -> dict[str, list[Verdict]]:
     """Return the verdicts that occur, by their glyph."""
-    present = {claim.verdict for claim in claims}
+    present = {standing.standing(claim).verdict for claim in claims}
     words: dict[str, list[Verdict]] = {}
     for verdict, glyph in GLYPHS.items():
         if verdict in present:
@@ -131,79 +136,69 @@ def readme_table(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
 
 
 def summary(chapters: Sequence[Chapter]) -> list[str]:
-    """Write how many claims were tested, the main verdicts, and when rules were written."""
+    """Write how many claims are answered and confirmed, and when their rules were written."""
     claims = of_kind("empirical", chapters)
-    if not claims:
-        return []
-    tested = [claim for claim in claims if claim.grade != "not run"]
-    full = Counter(claim.verdict for claim in tested if claim.grade == "paper's size")
     papers = sum(bool(of_kind("empirical", [chapter])) for chapter in chapters)
-    sentences = [
-        f"We tested {len(tested)} of {plural(len(claims), 'empirical claim')} "
-        f"of {plural(papers, 'paper')}."
-    ]
-    if full:
-        verdicts = [
-            f"{full[word]} {word if full[word] == 1 else word.replace('depends', 'depend')}"
-            for word in VERDICTS
-            if full[word]
-        ]
-        sentences.append(f"At the paper's size on verified data: {listed(verdicts)}.")
-    if weaker := len(tested) - full.total():
-        sentences.append(f"The evidence map shows the other {weaker}, with weaker evidence.")
-    return [*sentences, *declared(tested)]
+    return [*standing.sentences(claims, papers), *declared(claims)]
 
 
 def declared(claims: Iterable[Claim]) -> list[str]:
-    """Write how many rules were written or changed after some results had been seen."""
-    tested = [claim for claim in claims if claim.kind == "empirical" and claim.grade != "not run"]
-    seen = sum(bool(claim.declared and claim.declared.when == "after seeing") for claim in tested)
+    """Write how many rules of explored claims were written or changed after seeing results."""
+    explored = [
+        claim
+        for claim in claims
+        if claim.kind == "empirical" and claim.grade != "not run" and not claim.confirmed
+    ]
+    seen = sum(bool(claim.declared and claim.declared.when == "after seeing") for claim in explored)
     if not seen:
         return []
-    which = f"All {seen}" if seen == len(tested) else f"{seen} of the {len(tested)}"
-    return [f"{which} rules that decide were written or changed after some results had been seen."]
-
-
-def main_outcomes(
-    chapters: Sequence[Chapter],
-) -> dict[str, tuple[tuple[Chapter, Claim], ...]]:
-    """Return the claims that hold and those that do not, with their chapters."""
-    if not of_kind("empirical", chapters):
-        return {}
-    verdicts = {"Holds": "reproduced", "Does not hold": "contradicted"}
-    return {
-        title: tuple(
-            (chapter, claim)
-            for chapter in chapters
-            for claim in of_kind("empirical", [chapter])
-            if claim.verdict == verdict
-        )
-        for title, verdict in verdicts.items()
-    }
-
-
-def headline(claim: Claim) -> str:
-    """Write our finding on a claim, with our main numbers and the paper's next to them."""
-    printed = [row for row in claim.drawn if row.paper is not None]
-    numbers = [
-        f"{row.name}: {show_interval(row.value, row.low, row.high)}"
-        + ("" if row.paper is None else f" (paper {row.paper:.3g})")
-        for row in printed[:2] or claim.drawn[:1]
+    which = f"All {seen}" if seen == len(explored) else f"{seen} of the {len(explored)}"
+    return [
+        f"{which} rules of claims that are not confirmed were written or changed after some "
+        "results had been seen."
     ]
-    theirs = "" if printed else f" Paper: {claim.reported}."
-    sentence = f" {_sentence('; '.join(numbers))}" if numbers else ""
-    return f"{claim.topic or claim.statement.rstrip('.')}. {claim.reason}{sentence}{theirs}"
 
 
-def _sentence(text: str) -> str:
-    """End a text with a full stop, and begin it with a capital if it begins with a word."""
-    is_word = text[:3].isascii() and text[:3].islower() and text[:3].isalpha()
-    return f"{text[:1].upper() if is_word else text[:1]}{text[1:]}."
+@dataclass(frozen=True)
+class ClaimPart:
+    """A part of a claim: its verdict in words from the exploring runs, and from fresh seeds."""
+
+    name: str
+    explored: Part | None
+    confirmed: Part | None
 
 
-def answers(claim: Claim) -> str:
-    """Write which parts of a claim hold; empty if it has a single part."""
-    if len(claim.parts) < 2:
-        return ""
-    names = {part: [name for name, each in claim.parts.items() if each == part] for part in ANSWERS}
-    return " ".join(f"{ANSWERS[part]}: {'; '.join(each)}." for part, each in names.items() if each)
+def claim_parts(claim: Claim) -> tuple[ClaimPart, ...]:
+    """Return the parts of a claim, in the order of the exploring runs."""
+    fresh = claim.confirmation.parts if claim.confirmation else {}
+    return tuple(
+        ClaimPart(name, claim.parts.get(name), fresh.get(name))
+        for name in dict.fromkeys([*claim.parts, *fresh])
+    )
+
+
+def claim_groups(chapter: Chapter) -> list[tuple[str, list[Claim]]]:
+    """Group the empirical claims that were run by their figure or table, if there are many.
+
+    Parts of one figure or table, such as ``table3a`` and ``table3b``, are one group.
+    """
+    claims = [
+        claim for claim in chapter.claims if claim.kind == "empirical" and claim.grade != "not run"
+    ]
+    if len(claims) <= MOST_WITHOUT_GROUPS:
+        return [("", claims)] if claims else []
+    groups: dict[str, list[Claim]] = {}
+    for claim in claims:
+        match = re.match(r"(figure|table)(\d+)", claim.artefact)
+        title = f"{match[1].capitalize()} {match[2]}" if match else "Other evidence"
+        groups.setdefault(title, []).append(claim)
+    return [*groups.items()]
+
+
+def highlights(chapters: Sequence[Chapter]) -> list[tuple[Chapter, str, str]]:
+    """Return the sentences for the first page, with their chapter and title."""
+    return [
+        (chapter, title, sentence)
+        for chapter in chapters
+        for title, sentence in chapter.published.highlights.items()
+    ]

@@ -23,7 +23,7 @@ from fedsampling.evidence.provenance import (
 from fedsampling.evidence.verdicts import GRADES, LABELS, Grade
 from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
 from fedsampling.learning.training.costs import INFORMATION_COSTS
-from fedsampling.report import citation, content, formats, overview
+from fedsampling.report import citation, claim_pictures, content, formats, overview, standing
 from fedsampling.report.citation import Software
 from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, View, period, provenances
 from fedsampling.report.data_cards import Card
@@ -63,17 +63,20 @@ SITE_PAGES: Mapping[str, str] = {
 # Functions that templates use as filters, by their names.
 FILTERS = (
     dataset_name,
-    formats.axes,
+    claim_pictures.axes,
+    claim_pictures.strips,
     formats.exhibit_name,
     formats.in_words,
     formats.recorded_duration,
     formats.setting,
-    formats.settings_plots,
+    claim_pictures.settings_plots,
     formats.statistic,
     formats.typeset,
     formats.typeset_html,
-    overview.answers,
-    overview.headline,
+    overview.claim_groups,
+    overview.claim_parts,
+    standing.outcome,
+    standing.standing,
     slug,
 )
 _VENDOR = Path(__file__).with_name("vendor")
@@ -121,7 +124,11 @@ def write(
         "cite": lambda chapter, claim: citation.cited(
             software, chapter.paper, claim, chapter.provenance(claim.artefact)
         ),
+        "cite_exhibit": lambda chapter, exhibit: citation.cited_exhibit(
+            software, chapter.paper, exhibit, formats.exhibit_name(exhibit)
+        ),
         "software": software,
+        "answers": overview.ANSWERS,
         "classes": GRADE_CLASSES,
         "columns": overview.COLUMNS,
         "glyphs": overview.GLYPHS,
@@ -167,8 +174,9 @@ def write(
         **overall,
         map_rows=overview.evidence_map(chapters),
         run=run,
-        outcomes=overview.main_outcomes(chapters),
         summary=overview.summary(chapters),
+        segments=standing.segments(overview.of_kind("empirical", chapters)),
+        highlights=overview.highlights(chapters),
     )
     for chapter in chapters:
         render(
@@ -258,13 +266,25 @@ def _settings(chapters: Sequence[Chapter]) -> dict[str, str]:
 
 
 def _run_totals(chapters: Sequence[Chapter]) -> dict[str, Any]:
-    """Return the period, number and computing time of all runs."""
-    # Several artefacts can show the same runs; count these once.
-    origins = {(o.spec_digest, o.started, o.finished): o for o in provenances(chapters)}
+    """Return the period, number and computing time of all runs, by device, and the versions."""
+    # Experiments and figures share runs; each counts once.
+    runs = {name: run for chapter in chapters for name, run in chapter.runs.items()}
+    devices: dict[str, list[float]] = {}
+    for seconds, device in runs.values():
+        devices.setdefault(formats.device_name(device), []).append(seconds)
+    versions: dict[str, set[str]] = {}
+    for origin in provenances(chapters):
+        for name, number in origin.versions.items():
+            versions.setdefault(name, set()).add(number)
     return {
         "period": period(chapters),
-        "runs": sum(origin.runs for origin in origins.values()),
-        "seconds": sum(origin.seconds or 0.0 for origin in origins.values()),
+        "runs": len(runs),
+        "seconds": sum(seconds for seconds, _ in runs.values()),
+        "devices": sorted(
+            ((name, len(each), sum(each)) for name, each in devices.items()),
+            key=lambda row: -row[1],
+        ),
+        "versions": {name: sorted(numbers) for name, numbers in sorted(versions.items())},
     }
 
 

@@ -17,6 +17,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import without
 from fedsampling.report import content, findings
 from fedsampling.report.overview import declared, readme_table, tallies
+from fedsampling.report.standing import sentences
 from fedsampling.workflow.drawing import draw, is_outdated, judge_claims
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.status import UNFINISHED, why_unfinished
@@ -46,8 +47,10 @@ def write_findings(project: Project, only_check: bool) -> Path:
     }
     readme = root / "README.md"
     if readme.is_file():
-        sentences = declared(chain.from_iterable(claims for _, claims in judged.values()))
-        block = "\n\n".join([readme_table(judged), *sentences])
+        every = list(chain.from_iterable(claims for _, claims in judged.values()))
+        papers_with_claims = sum(bool(claims) for _, claims in judged.values())
+        text = " ".join([*sentences(every, papers_with_claims), *declared(every)])
+        block = f"{text}\n\n{readme_table(judged)}"
         table = f"<!-- verdicts -->\n{block}\n<!-- /verdicts -->"
         pattern = r"<!-- verdicts -->.*<!-- /verdicts -->"
         old = readme.read_text(encoding="utf-8")
@@ -109,6 +112,7 @@ def _build(project: Project, papers: Mapping[str, Paper], to: str, claims: str) 
 def print_verdicts(project: Project) -> None:
     """Print a summary of the verdicts, the path of the report, and possible next commands."""
     results, computes = project.folder, project.config.computes
+    judged: dict[str, tuple[Claim, ...]] = {}
     for key, paper in project.plan.papers.items():
         path = results / "claims" / f"{key}.json"
         if not path.is_file():
@@ -117,10 +121,12 @@ def print_verdicts(project: Project) -> None:
         if is_outdated(key, project):
             fix = f"run '{snakemake_command(project, key)} --forcerun draw_{key}'"
             print(f"{WARNING}{key}: drawn from other runs or settings; {fix}", file=sys.stderr)
-        claims = content.claims(path)
+        claims = judged[key] = content.claims(path)
         print(f"{key}: {_tally(claims) or f'{len(paper.artefacts)} artefacts, no claims'}")
         if paper.left_out:
             print(f"    not run: {shorten(', '.join(paper.left_out), 90, placeholder=' …')}")
+    for sentence in sentences([*chain(*judged.values())], sum(map(bool, judged.values()))):
+        print(sentence)
     if not computes:
         print(provenance.recheck_sentence(_recomputed(project)))
     print(f"Report: {results / 'report' / 'index.html'}")

@@ -4,6 +4,11 @@
 const linked = () => location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
 addEventListener("submit", event => event.preventDefault());
 
+// The words of a search; those of a question that say nothing do not count, nor do plurals.
+const IDLE = new Set("a an and are as at by can do does for from how i if in is it its much of on or so than that the their there this to was what when where which who why with".split(" "));
+const searched = text => text.toLowerCase().replace(/[?!,;:"“”()]/g, " ").split(/\s+/)
+  .filter(word => word && !IDLE.has(word)).map(word => word.length > 4 ? word.replace(/(?<!s)s$/, "") : word);
+
 // Filters. A block with data-filters="paper=Paper;grade=Grade" has items (data-item) with data-paper
 // and data-grade; "|" separates several values of one item, data-words holds more words to search.
 // data-folded shows the first items until the reader filters or asks for all.
@@ -39,10 +44,10 @@ for (const block of document.querySelectorAll("[data-filters]")) {
     block.append(more);
   }
   const show = () => {
-    const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = searched(words.value);
     let shown = 0;
     for (const item of items) {
-      const text = `${item.textContent} ${item.dataset.words ?? ""}`.toLowerCase();
+      const text = `${item.textContent} ${item.dataset.words ?? ""} ${item.dataset.paper ?? ""}`.toLowerCase();
       const fits = wanted.every(word => text.includes(word)) &&
         choices.every(c => !c.value || item.dataset[c.name].split("|").includes(c.value));
       item.hidden = !fits;
@@ -72,10 +77,10 @@ for (const block of document.querySelectorAll("[data-filters]")) {
   reveal();
 }
 
-// Plots of settings: a list for each open setting; dots of other settings fade.
+// Plots of settings: a list for each open setting; rows of other settings fade.
 for (const box of document.querySelectorAll(".choices:has(circle)")) {
-  const dots = [...box.querySelectorAll("circle")];
-  const parts = dots.map(dot => dot.dataset.setting.split(", "));
+  const rows = [...box.querySelectorAll("[data-setting]")];
+  const parts = rows.map(row => row.dataset.setting.split(", "));
   if (parts.some(each => each.length !== parts[0].length) || parts[0].length < 2) continue;
   const form = document.createElement("form");
   form.className = "filters";
@@ -86,19 +91,23 @@ for (const box of document.querySelectorAll(".choices:has(circle)")) {
     field.add(new Option("any", ""));
     for (const value of values) field.add(new Option(value));
     field.dataset.place = place;
-    label.append(`Setting ${place + 1}`, field);
+    // "FLANP: 10 clients first" names its list.
+    const heads = new Set(values.map(value => value.includes(": ") ? value.split(": ")[0] : ""));
+    const [head] = heads;
+    label.append(heads.size === 1 && head ? head : values.slice(0, 2).join(" or "), field);
     form.append(label);
     return [field];
   });
   const count = document.createElement("output");
   form.append(count);
   const show = () => {
-    const kept = dots.filter((dot, i) => {
+    const kept = rows.filter((row, i) => {
       const fits = fields.every(field => !field.value || parts[i][field.dataset.place] === field.value);
-      dot.classList.toggle("other", !fits);
+      row.classList.toggle("other", !fits);
       return fits;
     });
-    count.value = `${kept.length} of ${dots.length}`;
+    const number = list => new Set(list.map(row => row.dataset.setting)).size;
+    count.value = `${number(kept)} of ${number(rows)} settings`;
   };
   form.addEventListener("input", show);
   box.querySelector("figure").before(form);

@@ -1,0 +1,125 @@
+"""How many claims are answered and confirmed, in the sentences that report, README and CLI share.
+
+A claim stands with the verdict of its fresh seeds if these answer it, or else with that of the runs
+that explored it.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from fedsampling.base.text import plural
+from fedsampling.evidence.verdicts import DEPENDS, Claim, Grade, Part, Verdict
+
+# Outcomes in the order in which the sentence counts them: key, verdicts, and the verb for one claim
+# and for several.
+OUTCOMES: Mapping[str, tuple[frozenset[Verdict], str, str]] = {
+    "reproduced": (frozenset({"reproduced", "supports"}), "reproduces", "reproduce"),
+    "partly": (frozenset({"partly reproduced", "partly supports"}), "in part", "in part"),
+    "contradicted": (
+        frozenset({"contradicted", "opposes"}),
+        "is contradicted",
+        "are contradicted",
+    ),
+    "depends": (
+        frozenset({DEPENDS}),
+        "hinges on settings the papers leave out",
+        "hinge on settings the papers leave out",
+    ),
+}
+OPEN = "open"  # key of the claims that are not answered
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The verdict, grade and parts with which a claim stands."""
+
+    verdict: Verdict
+    grade: Grade
+    parts: Mapping[str, Part]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The claims of one outcome: how many, how many of them are confirmed, and their name."""
+
+    key: str
+    count: int
+    confirmed: int
+    label: str
+
+
+def standing(claim: Claim) -> Standing:
+    """Return with what a claim stands: its fresh seeds if these answer it."""
+    basis = claim.confirmation if claim.confirmed and claim.confirmation else claim
+    return Standing(basis.verdict, basis.grade, basis.parts)
+
+
+def outcome(claim: Claim) -> str:
+    """Return the key of a claim's outcome: of :data:`OUTCOMES`, or :data:`OPEN`."""
+    if not claim.answered:
+        return OPEN
+    verdict = standing(claim).verdict
+    return next(key for key, (verdicts, *_) in OUTCOMES.items() if verdict in verdicts)
+
+
+def segments(claims: Iterable[Claim]) -> tuple[Segment, ...]:
+    """Count empirical claims by outcome, those that are open last; empty without claims."""
+    empirical = [claim for claim in claims if claim.kind == "empirical"]
+    counts = Counter(map(outcome, empirical))
+    confirmed = Counter(outcome(claim) for claim in empirical if claim.confirmed)
+    labels = {
+        **{key: several.removeprefix("are ") for key, (_, _, several) in OUTCOMES.items()},
+        OPEN: "undecided",
+    }
+    return tuple(
+        Segment(key, counts[key], confirmed[key], label)
+        for key, label in labels.items()
+        if counts[key]
+    )
+
+
+def sentences(claims: Collection[Claim], papers: int) -> list[str]:
+    """Write how many claims, and how many of their parts, are answered and confirmed."""
+    empirical = [claim for claim in claims if claim.kind == "empirical"]
+    if not empirical:
+        return []
+    counts = Counter(map(outcome, empirical))
+    answered = len(empirical) - counts[OPEN]
+    confirmed = sum(claim.confirmed for claim in empirical)
+    number = NUMBERS[papers] if papers < len(NUMBERS) else str(papers)
+    total = plural(len(empirical), "experimental claim")
+    first = (
+        f"Of {total} in {number} paper{'s' if papers != 1 else ''}, {answered} "
+        f"{'is' if answered == 1 else 'are'} answered, {confirmed or 'none'} of them confirmed by "
+        "rules fixed before the runs"
+    )
+    verbs = [
+        f"{counts[key]} {one if counts[key] == 1 else several}"
+        for key, (_, one, several) in OUTCOMES.items()
+        if counts[key]
+    ]
+    if verbs:
+        first += f": {', '.join(verbs)}"
+    parts = [part for claim in empirical for part in _parts(claim)]
+    decided = sum(part != OPEN for part in parts)
+    weaker = sum(claim.answered and standing(claim).grade != "paper's size" for claim in empirical)
+    return [
+        f"{first}; {counts[OPEN]} we cannot decide.",
+        f"A claim is answered if all its parts are decided: of {plural(len(parts), 'part')}, "
+        f"{decided} are.",
+        *(
+            [
+                f"{weaker} of the {answered} answers rest on smaller runs, unverified data or "
+                "other data."
+            ]
+            if weaker
+            else []
+        ),
+    ]
+
+
+def _parts(claim: Claim) -> list[Part]:
+    """Return the parts with which a claim stands; a claim without parts is one part."""
+    return [*standing(claim).parts.values()] or ["holds" if claim.answered else "open"]

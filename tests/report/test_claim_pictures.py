@@ -1,0 +1,87 @@
+"""Pictures of claims: intervals next to the paper's statement, fresh seeds, bounds, settings."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from fedsampling.evidence.verdicts import Claim, Interval, Reading
+from fedsampling.report.claim_pictures import axes, settings_plots, strips
+
+
+def claim(*drawn, id="c1"):
+    return Claim(id, "", "", "", "", "", "inconclusive", "", "", drawn=drawn)
+
+
+GAP = Interval("gap", "dB", 8.0, 7.0, 9.0, least=22.0, most=24.0, paper=23.0)
+
+
+def test_our_interval_and_the_papers_number_lie_in_their_order_on_one_axis():
+    bounds = {"most": 0.0}, {"least": 0.0}
+    losses = [Interval("loss", "loss", 1.0, 0.5, 2.0, **bound) for bound in bounds]
+    axis, below, above = axes(claim(GAP, replace(GAP, name="half"), *losses))
+    assert (below.holds[0], sum(above.holds)) == (0, 100)  # to the ends of the axis
+    bar, _ = axis.bars
+    assert 0 < bar.low < bar.value < bar.high < axis.holds[0] < axis.paper < 100
+    assert axis.holds[1] == pytest.approx(bar.high - bar.low, abs=0.02)  # both 2 dB wide
+    assert bar.text == "8.00 [7.00, 9.00]"
+    dashed, grey = axis.statement.split("; ")
+    assert (dashed[-2:], grey[-8:]) == ("23", "22 to 24")
+    ticks = dict(map(reversed, axis.ticks))
+    assert bar.high < ticks["10"] < axis.holds[0]
+
+
+def test_ratios_over_more_than_a_decade_are_logarithmic():
+    (axis,) = axes(claim(Interval("random over best", "times", 10.0, 1.0, 100.0)))
+    (bar,) = axis.bars
+    assert bar.value == 50.0
+    assert axis.ticks == ((pytest.approx(bar.low), "1"), (50.0, "10"), (bar.high, "100"))
+    (axis,) = axes(claim(Interval("without width", "times", 1.0, 1.0, 1.0)))
+    assert axis.bars[0].value == 50.0
+
+
+def test_settings_that_the_paper_leaves_open_are_rows_with_intervals_in_order_of_value():
+    def reading(setting, value, verdict="reproduced"):
+        interval = Interval("gap", "dB", value, value - 1, value + 1, 22.0, 24.0, 23.0)
+        return Reading(setting, verdict, f"{value} dB", (interval,))
+
+    readings = (reading("a", 23.0), reading("b", 23.0), reading("c", 8.0, "contradicted"))
+    judged = replace(claim(), ours="8.0 dB", readings=readings)
+    (plot,) = settings_plots(judged)
+    c, a, b = plot.dots
+    assert [dot.setting for dot in plot.dots] == ["c", "a", "b"]
+    assert c.low < c.x < c.high < plot.axis.holds[0] < a.x == b.x
+    assert 0 < c.y < a.y < b.y < plot.height
+    assert [dot.is_main for dot in plot.dots] == [True, False, False]
+    assert settings_plots(claim()) == ()
+
+
+def test_a_number_that_was_cut_off_is_a_bound_without_an_interval():
+    lead = Interval("DivFL, cut off", "times FLANP's seconds", 7.5, 7.0, 8.0, least=1.0)
+    over = replace(lead, name="FLANP, cut off", unit="times, random's seconds over")
+    (axis, other) = axes(claim(lead, over))
+    (bar,), (upper,) = axis.bars, other.bars
+    assert (bar.text, bar.low, bar.high) == ("> 7.50, never reached", bar.value, 100)
+    assert (upper.text, upper.low, upper.high) == ("< 7.50, never reached", 0, upper.value)
+
+
+class TestStrips:
+    def test_all_claims_share_a_logarithmic_scale_of_ours_over_the_papers(self):
+        half = replace(GAP, value=11.5, low=10.0, high=12.0)
+        double = Interval("lead", "times", 6.0, 5.0, 9.0, least=3.0)
+        scale = strips([claim(half, id="c1"), claim(double, id="c2"), claim(id="c3")])
+        assert scale.of.keys() == {"c1", "c2"}
+        (first,), (second,) = scale.of["c1"].bars, scale.of["c2"].bars
+        assert second.value - scale.unity == pytest.approx(scale.unity - first.value, abs=0.02)
+        assert first.text == "11.5 [10.0, 12.0], paper 23"
+        assert second.text == "6.00 [5.00, 9.00], accepted: above 3"
+        assert scale.of["c2"].holds[0] == scale.unity
+        assert strips([claim()]) is None
+
+    def test_fresh_seeds_follow_the_exploring_runs(self):
+        fresh = SimpleNamespace(drawn=(replace(GAP, value=20.0),))
+        judged = replace(claim(GAP), confirmation=fresh)
+        bars = strips([judged]).of["c1"].bars
+        assert [bar.is_fresh for bar in bars] == [False, True]
+        (axis,) = axes(judged)
+        assert [bar.name for bar in axis.bars] == ["gap", "◆ gap"]
