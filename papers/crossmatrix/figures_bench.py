@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from scipy.stats import rankdata
 
 from fedsampling.base.records import check
-from fedsampling.base.text import listed, show, show_interval
+from fedsampling.base.text import listed, plural, show, show_interval
 from fedsampling.evidence.histories import is_at_edge
 from fedsampling.evidence.statistics import mean
 from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, Paper, load_paper
@@ -237,8 +237,12 @@ def bench_advice(summaries: Summaries, paper: Paper) -> Artefact:
         rows.append(_advice_row(advice, situation))
     table = pd.DataFrame(rows)
     shown = table[["measure", "situation", "families", "advice", "best candidate", "regret"]]
-    count = int((table["sampler"] != REFERENCE).sum())
-    note = f"A sampler is recommended in {count} of these {len(table)} situations."
+    advised = table[table["sampler"] != REFERENCE]
+    kinds = len(advised.drop_duplicates(["sampler", "measure", "unequal", "skewed"]))
+    note = f"A sampler is recommended in {len(advised)} of these {len(table)} situations"
+    if kinds < len(advised):
+        note += f", which are {plural(kinds, 'recommendation')} with different information"
+    note += "."
     return Artefact(table, table=shown, notes=(note,))
 
 

@@ -200,6 +200,7 @@ def _with_asterisks(row: Any) -> str:
 
 def _findings(table: pd.DataFrame) -> tuple[str, ...]:
     """State how often samplers leave clients out, and whether this costs accuracy."""
+    table = table[table["sampler"] != REFERENCE]  # which is not compared with itself
     leaving = table["leaves_out"]
     costly = int((leaving & table["costs_accuracy"]).sum())
     elsewhere = int((~leaving & table["costs_accuracy"]).sum())

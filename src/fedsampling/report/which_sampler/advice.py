@@ -27,7 +27,7 @@ from fedsampling.report.names import display_name
 MIN_FAMILIES = 3
 MIN_SPEED_UP = 0.9  # on every family
 MAX_CANDIDATES = 2  # shown after the advice
-NOTHING_BETTER = "MD sampling: nothing is reliably better here"
+NOTHING_BETTER = "MD sampling: no sampler that selects clients is reliably better here"
 
 # Information that a server may have, and the samplers' needs that it satisfies.
 INFORMATION: Mapping[str, frozenset[str]] = {

@@ -78,6 +78,7 @@ class SpeedUp:
         return "+" if self.low > 1 else "−" if self.high < 1 else ""
 
 
+FASTEST = 4  # samplers of each measure in the plot of the front
 UNKNOWN = SpeedUp(np.nan, np.nan, np.nan)
 
 
@@ -142,6 +143,18 @@ class Comparison:
     def row(self, name: str) -> SamplerRow:
         """Return the row of a sampler."""
         return next(row for row in self.rows if row.name == name)
+
+    @property
+    def front(self) -> tuple[SamplerRow, ...]:
+        """All clients, and for each measure over all families its four fastest samplers."""
+        fastest = {FULL}
+        for column in self.overall:
+            practical = [
+                row for row in self.rows if row.is_practical and column.key in row.speed_ups
+            ]
+            practical.sort(key=lambda row: -row.speed_up(column).value)
+            fastest |= {row.name for row in practical[:FASTEST]}
+        return tuple(row for row in self.rows if row.name in fastest and row.speed_ups)
 
     @property
     def by_users(self) -> tuple[SamplerRow, ...]:
