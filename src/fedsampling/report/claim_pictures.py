@@ -191,15 +191,21 @@ def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
 def _ratios(claim: Claim) -> list[Interval]:
     """Return a claim's main number over its reference: of exploring runs, and of fresh seeds."""
     fresh = claim.confirmation.drawn if claim.confirmation else ()
-    main = next(filter(_reference, [*claim.drawn, *fresh]), None)
-    if main is None:
+    placed = [row for row in (*claim.drawn, *fresh) if _reference(row)]
+    placed.sort(key=lambda row: bool(_bound(row)))  # a bound only if there is nothing else
+    if not placed:
         return []
-    same = [row for rows in (claim.drawn, fresh) for row in rows if row.name == main.name][:2]
-    first_fresh = next((row for row in fresh if row.name == main.name), None)
+    key = (placed[0].name, _statement(placed[0]))
+    same = [
+        (row, is_fresh)
+        for is_fresh, rows in ((False, claim.drawn), (True, fresh))
+        for row in rows
+        if (row.name, _statement(row)) == key
+    ]
     return [
         replace(
             row,
-            name=f"{FRESH if row is first_fresh else ''}{row.name}",
+            name=f"{FRESH if is_fresh else ''}{row.name}",
             unit=f"{interval_text(row)}, {_reference_text(row)}",
             value=row.value / reference,
             low=row.low / reference,
@@ -207,7 +213,7 @@ def _ratios(claim: Claim) -> list[Interval]:
             least=None if row.least is None else row.least / reference,
             most=None if row.most is None else row.most / reference,
         )
-        for row in same
+        for row, is_fresh in same
         if (reference := _reference(row))
     ]
 

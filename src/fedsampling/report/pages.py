@@ -226,7 +226,10 @@ def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
 
 
 def _first_view(explored: Sequence[View], comparison: Comparison | None) -> str:
-    """Return the address of the first view: the cross matrix with the best candidates."""
+    """Return the address of the first view: a paper's first figure, or else the cross matrix."""
+    papers = [view for view in explored if any(map(formats.NUMBERED.fullmatch, view.figures))]
+    if papers:
+        return f"view={papers[0].key}"
     matrix = [view for view in explored if view.paper == CROSS_MATRIX]
     if not matrix or comparison is None:
         return f"view={explored[0].key}"
