@@ -60,6 +60,7 @@ def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     return verdict(
         parts,
         f"{finding.ours}; {step}: {show_estimate(shrinks)}",
+        contrary_decides=finding.verdict == "contradicted",
         drawn=finding.drawn + intervals({step: shrinks}, quantity, least=claim.margin),
     )
 

@@ -5,6 +5,7 @@ The runs are the published ones, some of whose numbers are changed.
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from fedsampling.experiments.papers import load_paper
@@ -19,8 +20,10 @@ def times(factor):
     return lambda values: factor * values
 
 
-def at(level):
-    return lambda values: 0 * values + level
+def at(level, rarely=None):
+    """Set values to a level, and in some rounds to another, since equal runs have no interval."""
+    rng = np.random.default_rng(0)
+    return lambda values: np.where(rng.random(len(values)) < 0.02, rarely or level, level)
 
 
 def judged(claim, changes, seeds=10, cases=(), **chosen):
@@ -47,10 +50,10 @@ WORSE_MD[("md", "accuracy")] = times(0.5)
 @pytest.mark.parametrize(
     ("claim", "changes", "verdict"),
     [
-        ("c1", {("md", "clients"): at(10)}, "partly reproduced"),
-        ("c1", {("algorithm1", "clients"): at(9)}, "partly reproduced"),
-        ("c1", {(("md", "algorithm1"), "clients"): at(9)}, "contradicted"),
-        ("c2", {("md", "labels"): at(5)}, "contradicted"),
+        ("c1", {("md", "clients"): at(10, 9)}, "partly reproduced"),
+        ("c1", {("algorithm1", "clients"): at(9, 10)}, "partly reproduced"),
+        ("c1", {(("md", "algorithm1"), "clients"): at(9, 10)}, "contradicted"),
+        ("c2", {("md", "labels"): at(5, 6)}, "contradicted"),
         ("c3", {("algorithm2", "loss"): times(1.5)}, "partly reproduced"),
         ("c3", {("algorithm2", ("loss", "accuracy", "labels")): times(1.5)}, "contradicted"),
         ("c4", ORDERED, "reproduced"),

@@ -4,7 +4,7 @@ import pytest
 from papers.harshvardhan2025latency.figures_readings import alternatives
 from papers.harshvardhan2025latency.runtimes import PROPOSED
 
-from .courses import PAPER, draws, joined, made, overheads, summary
+from .courses import PAPER, draws, joined, made, overheads, summary, varied
 
 ROW = {"submodular": 20, "sampling": 22, "random": 30, "flanp": 9}
 MISSES = ROW | {"flanp": 99, "submodular": 99}
@@ -50,20 +50,22 @@ def runs():
 
 @pytest.fixture(scope="module")
 def table(runs):
-    return alternatives(runs, PAPER).data.set_index(["claim", "choice"])
+    times = {"overhead": runs["overhead"]}
+    noisy = {name: varied(each) for name, each in runs.items()} | times
+    return alternatives(noisy, PAPER).data.set_index(["claim", "choice"])
 
 
 def test_every_claim_has_other_choices(table):
     counts = table.groupby(level="claim", sort=False).size()
     rows = dict.fromkeys(("c1", "c2", "c3", "c4", "c5"), 2)
-    assert counts.to_dict() == rows | {"c20": 3, "c21": 2, "c22": 2, "c24": 2}
+    assert counts.to_dict() == rows | {"c21": 2, "c22": 2, "c24": 2}
     assert not table[["verdict", "gives"]].isna().any(axis=None)
 
 
 def test_another_choice_is_judged_by_the_rule(table):
-    assert table["verdict"].xs("c2").unique().tolist() == ["inconclusive"]
+    assert table["verdict"].xs("c2").unique().tolist() == ["reproduced"]
     only = "only the proposed samplers may be first, not FLANP"
-    assert table.loc[("c2", only), "gives"] == "contradicted"
+    assert table.loc[("c2", only), "gives"] == "partly reproduced"
     assert table.loc[("c4", "FLANP may be first, too"), "gives"] == "reproduced"
     without = "without the 1 draw in which DelayHetSubmodular misses the target"
     assert "random over DelayHetSubmodular 1.50" in table.loc[("c1", without), "ours"]
@@ -72,4 +74,3 @@ def test_another_choice_is_judged_by_the_rule(table):
         "inconclusive",
         "Undecided for DelayHetSubmodular and DelayHetSampling",
     ]
-    assert table.loc[("c20", "FLANP begins with 10 clients"), "ours"].startswith("1.20 times")
