@@ -82,9 +82,9 @@ def test_the_commands_lead_from_a_job_to_the_report(pipeline, tmp_path):
     for artefact in ("figure1", "table1"):
         out = Path(call("render", PAPER, artefact, *where).stdout.strip())
         theirs = pipeline.results / "artefacts" / PAPER / artefact
-        for name in json.loads(out.read_text())["files"].values():
+        for name in json.loads((out.parent / "artefact.json").read_text())["files"].values():
             assert (out.parent / name).read_bytes() == (theirs / name).read_bytes()
-        assert out.with_name(f"{artefact}.pdf").exists() == (artefact == "figure1")
+        assert out.name == ("figure1.pdf" if artefact == "figure1" else "table1.tex")
     verdicts, theirs = (
         folder / "claims" / f"{PAPER}.json" for folder in (project.folder, pipeline.results)
     )
@@ -98,8 +98,10 @@ def test_the_commands_lead_from_a_job_to_the_report(pipeline, tmp_path):
 
 def test_verdicts_that_were_drawn_from_other_runs_have_a_warning(pipeline, tmp_path):
     results = shutil.copytree(pipeline.results, tmp_path / "results")
-    record = results / "made" / f"{PAPER}.json"
-    write_record(record, {**read_record(record), f"claims/{PAPER}": {"of": "older", "files": {}}})
+    record = results / "made" / "papers" / f"{PAPER}.json"
+    content = read_record(record)
+    content["results"][f"claims/{PAPER}"]["of"] = "older"
+    write_record(record, content)
     warning = call("verdicts", *options(pipeline, results)).stderr
     assert f"warning: {PAPER}: drawn from other runs or settings" in warning
 
@@ -137,7 +139,7 @@ class TestBadInput:
             f"{summaries}/regression.parquet: missing or corrupt; delete it and rerun the command"
         )
         assert "run 'fedsampling draw <paper>' first" in complaint("report", *where)
-        assert f"snakemake --cores all {PAPER}' first" in complaint("verdicts", *where)
+        assert f"snakemake --cores all {PAPER} --configfile" in complaint("verdicts", *where)
         line = complaint("report", *where, "--", PAPER)
         assert line == f"{PAPER}: no effect without --unfinished; remove it"
         result = call("draw", PAPER, *where)
@@ -184,7 +186,7 @@ def test_the_unfinished_report_shows_finished_parts_and_lists_the_rest(
     monkeypatch.setattr("fedsampling.workflow.drawing.draw_function", failing)
     result = call("report", "--unfinished", *options(pipeline, results), "--", PAPER)
     page = results / "unfinished" / "index.html"
-    *_, what, last = result.output.splitlines()
+    what, last = result.stdout.splitlines()[-2:]
     assert what == f"{PAPER}: unfinished: gradient, the drawing of figure2"
     assert last == f"Report of the finished part, with the reasons: {page}"
     assert "not computed yet" not in result.output

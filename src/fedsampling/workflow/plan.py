@@ -22,7 +22,7 @@ from fedsampling.base.records import check
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.registration import with_seeds
+from fedsampling.experiments.registration import CONFIRM, with_seeds
 from fedsampling.experiments.resolving import (
     Experiment,
     folders_of,
@@ -211,6 +211,8 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
                 by_name |= {job.name: job for job in its_jobs}
     if problems:
         raise InputError(*problems)
+    # Fresh seeds use the data of the experiments that they repeat.
+    twins = {f"{key}/{CONFIRM}{name}" for key, paper in chosen.items() for name in paper.confirm}
     return Plan(
         config,
         chosen,
@@ -221,7 +223,7 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
             if config.computes and not all(run.hash in published for run in job.runs)
         ),
         settings,
-        dataset_uses(by_name.values()),
+        dataset_uses(job for job in by_name.values() if job.experiment_id not in twins),
         {load_file(Path(file))[-1].named: file for file in config.schemes},
     )
 
