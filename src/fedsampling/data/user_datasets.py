@@ -54,8 +54,12 @@ def samples_of(dataset: Any, argument: str) -> tuple[Any, Any]:
 
 
 def check_same(values: Any, again: Any, argument: str) -> None:
-    """Refuse a column of arrays or images that differs when it is read again."""
-    if isinstance(values, list) and values and (is_image(values[0]) or np.ndim(values[0])):
+    """Refuse a column of arrays or images that differs when it is read again.
+
+    An iterator that is exhausted cannot be compared.
+    """
+    has_arrays = isinstance(values, list) and values and (is_image(values[0]) or np.ndim(values[0]))
+    if has_arrays and len(again) == len(values):
         for row, (first, second) in enumerate(zip(values, again, strict=True)):
             if not _is_same(first, second):
                 line = f"sample {row} differs each time; remove random transforms"

@@ -113,9 +113,10 @@ def columns_of(table: Any) -> Columns:
         columns = {name: table.iloc[:, position] for position, name in enumerate(table.columns)}
     else:
         names = table.column_names if hasattr(table, "column_names") else table.columns
-        columns = {name: table[name] for name in names}
+        # An iterator can be read only once.
+        columns = {name: _values(table[name]) for name in names}
         for name in names:
-            check_same(_values(columns[name]), _values(table[name]), f"frame: column {name!r}")
+            check_same(columns[name], _values(table[name]), f"frame: column {name!r}")
     for name, values in columns.items():
         if not isinstance(values, Iterable):
             kind = type(values).__name__

@@ -14,11 +14,11 @@ N, SEEDS = 10, 5
 
 @pytest.fixture
 def summary():
-    """MD selects everybody, one sampler never selects two clients and loses their accuracy."""
+    """MD selects everybody, one sampler never selects two or three and loses their accuracy."""
     runs, left_out = [], {"md": 0, "flanp": 2, "uniform": 0}
     for (name, excluded), seed in product(left_out.items(), range(SEEDS)):
-        used = np.where(np.arange(N) < excluded, 0.0, 4.0)
-        noise = 0.01 * np.random.default_rng(seed).random(N)
+        used = np.where(np.arange(N) < (excluded and excluded + seed % 2), 0.0, 4.0)
+        noise = 0.01 * np.random.default_rng([seed, excluded]).random(N)
         columns = {
             "samples": np.arange(N, 0, -1.0), "importance": np.full(N, 1 / N),
             "tests": np.zeros(N), "offered": np.full(N, 8.0), "rounds": used,
@@ -35,7 +35,7 @@ def summary():
 
 def test_a_sampler_leaves_clients_out_that_md_selects_and_this_costs_accuracy(summary):
     table = figures.compared_with_md(figures.measures(summary)).set_index("sampler")
-    assert table["never_selected"].to_dict() == {"md": 0, "flanp": 0.2, "uniform": 0}
+    assert table["never_selected"].to_dict() == {"md": 0, "flanp": 0.24, "uniform": 0}
     assert table["leaves_out"].to_dict() == {"md": False, "flanp": True, "uniform": False}
     assert table["costs_accuracy"].to_dict() == {"md": False, "flanp": True, "uniform": False}
 
