@@ -9,10 +9,12 @@ from textwrap import shorten
 
 from fedsampling.base.errors import WARNING, InputError
 from fedsampling.base.files import write_text
+from fedsampling.base.records import check
+from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.evidence import provenance
 from fedsampling.evidence.summaries import load_summaries
 from fedsampling.evidence.verdicts import Claim
-from fedsampling.experiments import config as configuration
+from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import without
 from fedsampling.report import content, findings
@@ -148,10 +150,11 @@ def snakemake_command(project: Project, target: str = "", **settings: str) -> st
 def _is_usual(project: Project) -> bool:
     """Whether Snakemake reads this configuration without ``--configfile``, apart from the run."""
     try:
-        usual = configuration.load(Path("config.yaml"))
+        usual = check(Config, read_yaml(Path("config.yaml")), "")  # loads no code
     except (InputError, OSError):
         return False
-    return usual.model_copy(update={"run": project.config.run}) == project.config
+    alike = {"run": project.config.run, "mirror": project.config.mirror}
+    return usual.model_copy(update=alike) == project.config
 
 
 def _tally(claims: Sequence[Claim]) -> str:
