@@ -194,13 +194,15 @@ def _confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
     first_run = min(context.loaded[twin].provenance["started"] for twin in twins.values())
     if datetime.fromisoformat(first_run) < registered.at:
         return None, f"Its fresh runs began before its registration of {registered.at:%Y-%m-%d}."
-    fresh = {original: context.loaded[twin] for original, twin in twins.items()}
+    artefact = {**spec.omitted, **spec.artefacts}[claim.artefact]
+    cases = claim.cases or artefact.cases
+    fresh = {original: context.loaded[twin].only(cases) for original, twin in twins.items()}
     looks = {tuple(summary.settings["looks"]) for summary in fresh.values()}
     seeds = min(len(summary.settings["seeds"]) for summary in fresh.values())
     (declared,) = looks
     plan = Looks(declared)
     specs = {original: complete.experiments[twin] for original, twin in twins.items()}
-    evidence = assess_runs(fresh, specs, claim.cases, project.facts)
+    evidence = assess_runs(fresh, specs, cases, project.facts)
     try:
         with allowing_for(plan):
             finding = judge_function(spec, name)(fresh, claim, spec)
