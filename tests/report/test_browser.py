@@ -60,7 +60,7 @@ def _seen(page, script, folder, *options, silent=True):
     (folder / "page.html").write_text(text, encoding="utf-8")
     address = (folder / "page.html").as_uri()
     # On a busy machine virtual time may pass before images are decoded and the script is through.
-    for budget in (20_000, 80_000):
+    for budget in (20_000, 80_000, 320_000):
         dump = (f"--virtual-time-budget={budget}", "--dump-dom", address)
         browser = _chromium(folder / f"profile-{budget}", *options, *dump)
         if result := re.search(r'<pre id="seen">(.*?)</pre>', browser.stdout):
