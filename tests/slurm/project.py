@@ -99,7 +99,7 @@ class Project(Checkout):
         def leave(content):
             change(content)
             experiments = {experiment: content["experiments"][experiment]}
-            content |= {"experiments": experiments, "artefacts": {}, "claims": {}}
+            content |= {"experiments": experiments, "artefacts": {}, "claims": {}, "confirm": {}}
 
         self.edit_paper(paper, leave)
         self.target = (paper,)
