@@ -1,4 +1,4 @@
-"""Whatever a step read is an input of it: after any change, results equal those built anew."""
+"""Whatever a step read is an input of it: after any change, results equal those rebuilt."""
 
 import random
 
@@ -25,7 +25,7 @@ def base(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_after_a_change_results_equal_those_built_anew(base, tmp_path, name):
+def test_after_a_change_results_equal_those_of_a_rebuild(base, tmp_path, name):
     stale, ran = applying.outcome(name, base, tmp_path)
     assert stale == []
     assert ran[-1] == "report"

@@ -3,8 +3,8 @@
 A comparison that is tested again after each batch of new seeds, each time at 5 %, finds a
 difference that does not exist in more than 5 % of cases. Here all looks of a plan use one stricter
 level, chosen so that the probability that *any* of them errs is the nominal one (Pocock 1977). The
-level comes from a simulation of t-tests on normal data, for each nominal level anew: the ratio of
-the two levels is not constant.
+level comes from a simulation of t-tests on normal data, separately for each nominal level, because
+the ratio of the two levels is not constant.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""Apply each mutation to a finished folder, and compare with a folder that was built anew."""
+"""Apply each mutation to a finished folder, and compare with a folder that was rebuilt."""
 
 import contextlib
 import os
@@ -44,21 +44,21 @@ def outcome(name, base, scratch):
     """Return what differs after a mutation: stale results by name; and the steps that ran."""
     change = TABLE[name]
     shutil.rmtree(scratch, ignore_errors=True)
-    incremental, anew = scratch / "incremental", scratch / "anew"
+    incremental, rebuilt = scratch / "incremental", scratch / "rebuilt"
     shutil.copytree(base, incremental, copy_function=shutil.copy2)
-    shutil.copytree(base, anew, ignore=shutil.ignore_patterns("results", "logs", ".steps.json"))
+    shutil.copytree(base, rebuilt, ignore=shutil.ignore_patterns("results", "logs", ".steps.json"))
     with same_environment():
         change(incremental)
         ran, error = stepping.update(incremental)
         if name in RESULTS:
-            anew, expected = base, ""
+            rebuilt, expected = base, ""
         else:
-            change(anew)
-            expected = stepping.build(anew)
+            change(rebuilt)
+            expected = stepping.build(rebuilt)
     if error or expected:
         stale = [] if bool(error) == bool(expected) else [f"error: {error or 'none'} | {expected}"]
         return stale, ran
-    return stepping.differing(stepping.results(incremental), stepping.results(anew)), ran
+    return stepping.differing(stepping.results(incremental), stepping.results(rebuilt)), ran
 
 
 def main(words):
