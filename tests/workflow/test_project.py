@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import threading
 from dataclasses import replace
 from fnmatch import fnmatch
 
@@ -174,6 +175,17 @@ def test_a_call_is_refused_while_results_are_written_by_hand(opened, released):
     for handle in handles:
         os.close(handle)
     opened().write()
+
+
+def test_a_call_waits_for_another_calls_check_of_the_jobs(opened, released):
+    path = opened().folder / projects.JOBS_LOCK
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        timer = threading.Timer(0.2, fcntl.flock, (lock, fcntl.LOCK_UN))
+        timer.start()
+        opened().check_free()
+        timer.join()
 
 
 def test_jobs_that_outlive_a_killed_call_refuse_calls_with_other_settings(

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -46,6 +47,7 @@ if sys.platform != "win32":  # where a project is refused
 LOGS = Path("logs")
 CONFIG, PLAN, CALL_LOCK, JOBS_LOCK = "config.json", "plan.json", "call.lock", "jobs.lock"
 CALL = "FEDSAMPLING_CALL"  # environment variable of a call's jobs: digest of its configuration
+CHECK_SECONDS = 1  # the most that a check, which holds a lock only to test it, can take
 _held: dict[Path, int] = {}  # open locks of the results folders that this process holds
 
 
@@ -251,7 +253,7 @@ def _locked(path: Path, kind: int) -> int:
         checked(path).parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
-            fcntl.flock(handle, kind | fcntl.LOCK_NB)
+            _wait_for(handle, kind)
         except BlockingIOError:
             owner = os.read(handle, 200).decode(errors="replace")
             os.close(handle)
@@ -264,6 +266,21 @@ def _locked(path: Path, kind: int) -> int:
         os.ftruncate(handle, 0)
         os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
     return handle
+
+
+def _wait_for(handle: int, kind: int) -> None:
+    """Lock an open file; wait for another call's check, which holds the lock only for an instant.
+
+    Calls and jobs hold their locks until they end, and are not waited for.
+    """
+    deadline = time.monotonic() + CHECK_SECONDS
+    while True:
+        try:
+            return fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)
 
 
 # Digests of the inputs of a step that are known before it runs: values, such as a resolved paper
