@@ -4,7 +4,7 @@ import pytest
 
 from fedsampling.evidence.verdicts import Claim, Interval
 from fedsampling.experiments.papers import Reported
-from fedsampling.report.formats import printed_numbers, typeset, typeset_html
+from fedsampling.report.formats import printed_numbers, typeset, typeset_html, with_options
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,13 @@ from fedsampling.report.formats import printed_numbers, typeset, typeset_html
 def test_scripts_of_symbols_are_set_but_words_and_code_stay(text, html):
     assert typeset(text) == html
     assert typeset_html('<td class="p_i">p_i</td>') == '<td class="p_i">p<sub>i</sub></td>'
+
+
+def test_commands_repeat_the_settings_of_the_report_and_other_words_stay():
+    text = "3 runs: snakemake --cores all rizk --config scale=paper; data with a checksum"
+    changed = with_options(text, "--configfile r/config.json")
+    assert changed == text.replace("=paper;", "=paper --configfile r/config.json;")
+    assert with_options(text, "") == text
 
 
 def test_numbers_of_an_artefact_come_with_ours_where_a_claim_compares_them():

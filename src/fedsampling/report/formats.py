@@ -25,9 +25,16 @@ _SYMBOL = r"(?:(?<!\w)[^\W\d_][\u0300-\u036f]?|[\])}|‖]|(?<![\w.])\d+(?=\^))"
 _SCRIPT = rf"[_^](?:\{{(?:[^{{}}]|\{{[^{{}}]*\}})*\}}|[-−]?[^\W_{_POWERS}]{{1,3}}|\*)"
 _GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "eta": "η", "sigma": "σ", "sum": "Σ"}
 _NAMED = re.compile(rf"\b(?:{'|'.join(_GREEK)})(?=[_^][\w{{])")
+# Commands that read a configuration; a command ends where a list goes on.
+_COMMAND = re.compile(r"\b(?:snakemake --cores all|fedsampling (?:decide|draw|render)) [^;]+")
 # Figures and tables by the paper's own number; all others are folded away.
 NUMBERED = re.compile(r"(figure|table)\d+[a-z]?")
 _FORMULA = re.compile(rf"({_SYMBOL})((?:{_SCRIPT})+)(?![^\W{_POWERS}])")
+
+
+def with_options(text: str, options: str) -> str:
+    """Add options to each command in a text."""
+    return _COMMAND.sub(lambda match: f"{match[0]} {options}", text) if options else text
 
 
 def typeset(text: object) -> Markup:

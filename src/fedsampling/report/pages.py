@@ -88,6 +88,7 @@ def write(
     chapters: Sequence[Chapter],
     software: Software,
     targets: str,
+    options: str = "",
     cards: Sequence[Card] = (),
     recomputed: Sequence[Recomputed] = (),
     explored: Sequence[View] = (),
@@ -96,10 +97,12 @@ def write(
 
     There is a page of the datasets if there are cards, a page of all samplers if the cross matrix
     is shown, and the run explorer if there are views. Files of artefacts, cards and views are in
-    `root` already. `targets` is the folder of artefacts, as in Snakemake's targets.
+    `root` already. `targets` is the folder of artefacts, as in Snakemake's targets. The commands
+    that are shown end with `options`, which repeat the settings of this report.
     """
     templates = environment(autoescape=True)
     templates.filters |= {function.__name__: function for function in FILTERS}
+    templates.filters["with_options"] = lambda text: formats.with_options(text, options)
     templates.tests |= {
         "contains": lambda sequence, item: item in sequence,
         "numbered": lambda exhibit: formats.NUMBERED.fullmatch(exhibit.artefact) is not None,

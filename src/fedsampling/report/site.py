@@ -44,6 +44,7 @@ def build(
     *,
     project: Path,
     config: Mapping[str, Any],
+    options: str = "",
     claims: Path | None = None,
     cards: Collection[str] = (),
     recomputed: Sequence[Recomputed] = (),
@@ -52,8 +53,9 @@ def build(
 
     Pages are built in a temporary folder next to `out` and moved when complete, so `out` never
     holds half a report. CITATION.cff and the workflow come from `project`, the repository; `config`
-    has the settings of the runs. `claims` has ``<paper>.json``. Without `cards`, the report has no
-    page of datasets. `recomputed` are published runs that this machine recomputed.
+    has the settings of the runs, and `options` repeat them in commands that the pages show.
+    `claims` has ``<paper>.json``. Without `cards`, the report has no page of datasets. `recomputed`
+    are published runs that this machine recomputed.
     """
     claims = claims or results / "claims"
     chapters = content.load(results, papers, claims)
@@ -73,7 +75,14 @@ def build(
             *linked,
             *_write_thumbnails(root, chapters),
             *pages.write(
-                root, chapters, software, _within(results, project), shown_cards, recomputed, views
+                root,
+                chapters,
+                software,
+                _within(results, project),
+                options,
+                shown_cards,
+                recomputed,
+                views,
             ),
         ]
         crate.write(

@@ -20,6 +20,7 @@ from fedsampling.experiments.resolving import without
 from fedsampling.report import content, findings
 from fedsampling.report.overview import declared, readme_table, tallies
 from fedsampling.report.standing import sentences
+from fedsampling.runs.places import RESULTS
 from fedsampling.workflow.drawing import draw, is_outdated, judge_claims
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.status import UNFINISHED, why_unfinished
@@ -105,6 +106,7 @@ def _build(project: Project, papers: Mapping[str, Paper], to: str, claims: str) 
         claims=project.folder / claims,
         project=project.papers.resolve().parent,
         config=project.config.public(),
+        options=_options(project),
         cards=project.plan.cards,
         recomputed=_recomputed(project),
     )
@@ -145,6 +147,16 @@ def snakemake_command(project: Project, target: str = "", **settings: str) -> st
     words = " ".join(f"{key}={value}" for key, value in {**run, **settings}.items())
     config = f"--config {words}" if words else ""
     return " ".join(filter(None, ["snakemake --cores all", target, file, config]))
+
+
+def _options(project: Project) -> str:
+    """Return the option that repeats the project's settings in commands of its report.
+
+    It names the resolved settings in the results folder, because reports are shown to others, whom
+    paths of the user's own files do not concern.
+    """
+    usual = _is_usual(project) and not project.config.run
+    return "" if usual or project.results != RESULTS else f"--configfile {project.config_file}"
 
 
 def _is_usual(project: Project) -> bool:
