@@ -8,7 +8,7 @@ like all others, so that an interrupted call resumes, and ``fedsampling publish`
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -65,6 +65,7 @@ def decide(
     """Print each open claim's next look in the order of its price; run them within `hours`."""
     if not dry_run and hours is None:
         raise InputError("hours: missing; give --hours H, or --dry-run")
+    project = _with_all_claims(project, names)
     begin = monotonic()
     exhausted: set[str] = set()
     while True:
@@ -80,10 +81,23 @@ def decide(
             return
         step = affordable[0]
         yield _sentence(step)
-        if not _run(step, cores, project.papers):
+        if not _run(step, cores, project):
             exhausted.add(step.name)
             yield f"{step.name}: its runs failed; run the same command to resume"
-        project = Project.open(project.file, project.results, project.papers)
+        project = replace(project)  # whose plan sees the runs that have finished
+
+
+def _with_all_claims(project: Project, names: Sequence[str]) -> Project:
+    """Return the project with all experiments of the claims' papers and with all finished runs."""
+    if project.config.data != "official":
+        raise InputError(f"data: {project.config.data}; only runs on official data decide claims")
+    changes: dict[str, Any] = {"scale": "best", "experiments": None, "overrides": {}}
+    if project.config.papers is not None or project.config.experiments is not None:
+        named = {name.partition("/")[0] for name in names}
+        is_known = all((project.papers / paper / "paper.yaml").is_file() for paper in named)
+        changes["papers"] = sorted(named) if named and is_known else None
+    whole = project.with_config(**changes)
+    return project if whole.config == project.config else whole
 
 
 def _steps(project: Project, names: Sequence[str]) -> tuple[list[Step], list[str]]:
@@ -203,13 +217,14 @@ def _table(steps: Sequence[Step], others: Sequence[str]) -> Iterator[str]:
     )
 
 
-def _run(step: Step, cores: str, papers: Path) -> bool:
+def _run(step: Step, cores: str, project: Project) -> bool:
     """Run a look with Snakemake; return whether all its runs finished."""
-    paper = load_paper(step.paper, papers)
+    paper = load_paper(step.paper, project.papers)
     overrides = {
         name: {"seeds": _first_seeds(paper, name, step.seeds)} for name in step.experiments
     }
     config: dict[str, Any] = {
+        **project.config.model_dump(mode="json"),  # the user's mirror, store, device, cluster
         "scale": step.scale,
         "experiments": [f"{step.paper}/{name}" for name in step.experiments],
         "overrides": {step.paper: overrides},

@@ -1,0 +1,77 @@
+"""Deciding open claims: which looks come next, and how they are run."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import yaml
+from tests.shared import PAPERS
+
+from fedsampling.base.errors import InputError
+from fedsampling.workflow import deciding
+from fedsampling.workflow.deciding import Step, _table, decide
+from fedsampling.workflow.project import Project
+
+STEP = Step(
+    paper="first",
+    claim="c1",
+    open_parts=("order", "size"),
+    experiments=("confirm_a",),
+    scale="paper",
+    seeds=3,
+    look=1,
+    looks=4,
+    hours_of={"confirm_a": 2.0},
+)
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Open a project of the repository's papers, with results elsewhere."""
+
+    def project(**settings):
+        file = tmp_path / "my.json"
+        file.write_text(json.dumps(settings))
+        return Project.open(file, tmp_path / "results", PAPERS)
+
+    return project
+
+
+def test_claims_that_share_runs_count_them_once():
+    other = replace(STEP, claim="c2", hours_of={"confirm_a": 2.0, "confirm_b": 1.0})
+    first, second, total = _table([STEP, other], [])
+    assert first.endswith("2.0 core-hours; open: order and size; 2.0 in all")
+    assert second.endswith("3.0 core-hours; open: order and size; 3.0 in all")
+    assert "the next looks take 3.0 core-hours" in total
+
+
+def test_a_selection_of_experiments_hides_no_claim(opened):
+    selected = opened(experiments=["rizk2022importance/regression"])
+    lines = [*decide(selected, ["rizk2022importance"], None, dry_run=True, cores="1")]
+    assert [line.partition(":")[0].rpartition("/")[2] for line in sorted(lines[:-1])] == [
+        f"c{number}" for number in (1, 2, 3, 4, 5)
+    ]
+
+
+def test_a_look_runs_its_seeds_with_the_users_settings(opened, monkeypatch, tmp_path):
+    calls = []
+
+    class Finished:
+        returncode = 0
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        deciding.subprocess, "run", lambda command, **_: calls.append(command) or Finished
+    )
+    step = replace(STEP, paper="rizk2022importance", experiments=("confirm_longer",))
+    assert deciding._run(step, "2", opened(mirror=str(tmp_path)))
+    (command,) = calls
+    config = yaml.safe_load((tmp_path / command[-1]).read_text())
+    assert (config["mirror"], config["run"], config["scale"]) == (str(tmp_path), "decide", "paper")
+    seeds = config["overrides"]["rizk2022importance"]["confirm_longer"]["seeds"]
+    assert seeds == [1000, 1001, 1002]
+
+
+def test_embedded_data_decide_no_claim(opened):
+    with pytest.raises(InputError, match="data: embedded; only runs on official data decide"):
+        [*decide(opened(data="embedded", scale="quick"), [], None, dry_run=True, cores="1")]
