@@ -10,6 +10,15 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import listed, show
+from fedsampling.evidence.rules import (
+    JOINT,
+    above,
+    by_chance,
+    ordering,
+    over_choices,
+    stated,
+    verdict,
+)
 from fedsampling.evidence.statistics import (
     bound,
     compare,
@@ -21,19 +30,7 @@ from fedsampling.evidence.statistics import (
     show_estimate,
 )
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import (
-    JOINT,
-    Finding,
-    Part,
-    Verdict,
-    above,
-    by_chance,
-    intervals,
-    ordering,
-    over_choices,
-    stated,
-    verdict,
-)
+from fedsampling.evidence.verdicts import Finding, Part, Verdict, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.theory.weights import improvement_factor

@@ -24,10 +24,12 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.evidence.histories import COSTS, NO_ESTIMATE, score_trials
+from fedsampling.evidence.ranking import NO_ESTIMATE
+from fedsampling.evidence.scores import COSTS, score_trials
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import MEASURES, REFERENCE, TUNING
+from fedsampling.experiments.papers import MEASURES, REFERENCE
+from fedsampling.experiments.shorthand import TUNING
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.names import display_name
 

@@ -16,9 +16,10 @@ from scipy.stats import rankdata
 
 from fedsampling.base.records import check
 from fedsampling.base.text import listed, plural, show, show_interval
-from fedsampling.evidence.histories import is_at_edge
+from fedsampling.evidence.scores import is_at_edge
 from fedsampling.evidence.statistics import mean
-from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, TUNING, Paper, load_paper
+from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, Paper, load_paper
+from fedsampling.experiments.shorthand import TUNING
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, panels
 from fedsampling.report.names import is_shipped

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.text import show, show_range
-from fedsampling.evidence.histories import by_client, fairness
+from fedsampling.evidence.fairness import by_client, fairness
 from fedsampling.evidence.statistics import Estimate, difference, holm
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import REFERENCE, Paper
@@ -69,7 +69,7 @@ def left_out(summaries: Summaries, paper: Paper) -> Artefact:
 
 @cache
 def clients_of(summary: Summary) -> pd.DataFrame:
-    """Return a row for each run and client, as :func:`fedsampling.evidence.histories.by_client`.
+    """Return a row for each run and client, as :func:`fedsampling.evidence.fairness.by_client`.
 
     The column ``accuracy`` is on training samples where the tests are common (:func:`_tested_on`).
     """
@@ -79,7 +79,7 @@ def clients_of(summary: Summary) -> pd.DataFrame:
 
 @cache
 def measures(summary: Summary) -> pd.DataFrame:
-    """Return a row for each run, as :func:`fedsampling.evidence.histories.fairness`."""
+    """Return a row for each run, as :func:`fedsampling.evidence.fairness.fairness`."""
     return fairness(clients_of(summary))
 
 

@@ -12,6 +12,16 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import listed, show
+from fedsampling.evidence.rules import (
+    JOINT,
+    above,
+    close,
+    equivalence,
+    ordering,
+    over_choices,
+    stated,
+    verdict,
+)
 from fedsampling.evidence.statistics import (
     Estimate,
     compare,
@@ -23,20 +33,7 @@ from fedsampling.evidence.statistics import (
     show_estimate,
 )
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import (
-    JOINT,
-    Finding,
-    Part,
-    Verdict,
-    above,
-    close,
-    equivalence,
-    intervals,
-    ordering,
-    over_choices,
-    stated,
-    verdict,
-)
+from fedsampling.evidence.verdicts import Finding, Part, Verdict, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.style import SCHEMES, Line

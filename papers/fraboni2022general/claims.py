@@ -13,20 +13,9 @@ import numpy as np
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.text import show
+from fedsampling.evidence.rules import above, by_chance, equivalence, ordering, stated, verdict
 from fedsampling.evidence.statistics import compare, difference, holm, show_estimate
-from fedsampling.evidence.verdicts import (
-    Finding,
-    Interval,
-    Part,
-    Verdict,
-    above,
-    by_chance,
-    equivalence,
-    intervals,
-    ordering,
-    stated,
-    verdict,
-)
+from fedsampling.evidence.verdicts import Finding, Interval, Part, Verdict, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.samplers.clustered import allocate_by_size

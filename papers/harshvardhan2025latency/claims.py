@@ -12,19 +12,8 @@ import pandas as pd
 
 from fedsampling.base.records import check
 from fedsampling.base.text import listed, show
-from fedsampling.evidence.verdicts import (
-    DEPENDS,
-    JOINT,
-    TIE,
-    Finding,
-    Interval,
-    Part,
-    Verdict,
-    in_range,
-    intervals,
-    over_choices,
-    verdict,
-)
+from fedsampling.evidence.rules import JOINT, TIE, in_range, over_choices, verdict
+from fedsampling.evidence.verdicts import DEPENDS, Finding, Interval, Part, Verdict, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.samplers.flanp import Flanp

@@ -6,7 +6,8 @@ They need no runs: the paper's printed numbers decide.
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from fedsampling.base.text import listed, show
-from fedsampling.evidence.verdicts import Finding, stated, verdict
+from fedsampling.evidence.rules import stated, verdict
+from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 

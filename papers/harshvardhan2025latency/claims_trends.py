@@ -12,22 +12,20 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import listed, show
-from fedsampling.evidence.statistics import LEVEL, Estimate, compare, holm, ratio
-from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import (
+from fedsampling.evidence.rules import (
     JOINT,
     TIE,
-    Finding,
-    Part,
     above,
     faster,
     in_range,
-    intervals,
     ordering,
     over_choices,
     stated,
     verdict,
 )
+from fedsampling.evidence.statistics import LEVEL, Estimate, compare, holm, ratio
+from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.verdicts import Finding, Part, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from fedsampling.base.text import plural
 from fedsampling.clients.delays import Synthetic
+from fedsampling.evidence.rules import stated, verdict
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import Finding, stated, verdict
+from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.artefacts import (
     Alternative,

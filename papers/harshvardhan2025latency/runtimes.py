@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import show, show_interval
+from fedsampling.evidence.rules import TIE
 from fedsampling.evidence.statistics import Estimate, compare, holm, is_within, ratio
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import TIE, Part
+from fedsampling.evidence.verdicts import Part
 from fedsampling.experiments.papers import Paper, Reported
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.style import SCHEMES, Line

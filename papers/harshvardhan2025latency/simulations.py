@@ -21,6 +21,7 @@ from fedsampling.base.records import Positive, Range, Strict, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.clients import mesh
 from fedsampling.clients.delays import Delays
+from fedsampling.clients.mesh_files import Mesh
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
 from fedsampling.experiments.simulations.simulation import (
@@ -124,7 +125,7 @@ def _scalars(seconds: Array, share: str, quantile: str) -> dict[str, float]:
     return scalars | {f"{quantile}/{level:g}": float(value) for level, value in levels}
 
 
-def _network(city: mesh.Mesh, clients: "pd.DataFrame", hubs: int) -> "pd.DataFrame":
+def _network(city: Mesh, clients: "pd.DataFrame", hubs: int) -> "pd.DataFrame":
     top = city.nodes.iloc[:hubs][["lon", "lat", "degree"]]
     tables = {"": clients, "hub_": top, "link_": city.links}
     return tidy(

@@ -6,19 +6,10 @@ from dataclasses import replace
 import pandas as pd
 
 from fedsampling.base.text import listed, show
+from fedsampling.evidence.rules import by_chance, equivalence, over_choices, stated, verdict
 from fedsampling.evidence.statistics import Estimate, decibels, is_within, mean, show_estimate
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import (
-    Finding,
-    Interval,
-    Part,
-    by_chance,
-    equivalence,
-    intervals,
-    over_choices,
-    stated,
-    verdict,
-)
+from fedsampling.evidence.verdicts import Finding, Interval, Part, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 

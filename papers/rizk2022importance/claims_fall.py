@@ -8,17 +8,9 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import show
+from fedsampling.evidence.rules import JOINT, above, over_choices
 from fedsampling.evidence.statistics import Estimate, show_estimate
-from fedsampling.evidence.verdicts import (
-    JOINT,
-    Finding,
-    Interval,
-    Part,
-    Verdict,
-    above,
-    intervals,
-    over_choices,
-)
+from fedsampling.evidence.verdicts import Finding, Interval, Part, Verdict, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 

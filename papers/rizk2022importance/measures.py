@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import plural
+from fedsampling.evidence.rules import above
 from fedsampling.evidence.statistics import (
     Estimate,
     compare,
@@ -17,7 +18,7 @@ from fedsampling.evidence.statistics import (
     mean,
 )
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import Part, above
+from fedsampling.evidence.verdicts import Part
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.style import SCHEMES as COLOURS
 from fedsampling.report.drawing.style import Line

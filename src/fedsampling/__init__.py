@@ -56,15 +56,15 @@ _PUBLIC = {
     "Sampler": "samplers.users.one_run",
     "Scheme": "samplers.protocol.base",
     "Slots": "samplers.protocol.slots",
-    "by_client": "evidence.histories",
+    "by_client": "evidence.fairness",
     "check_sampler": "samplers.checks.check",
     "compare": "api.compare",
     "datasets": "api.load",
     "federated": "data.user_data",
-    "from_clients": "data.user_data",
-    "from_frame": "data.user_data",
-    "from_huggingface": "data.user_data",
-    "left_out": "evidence.histories",
+    "from_clients": "data.user_clients",
+    "from_frame": "data.user_frames",
+    "from_huggingface": "data.user_frames",
+    "left_out": "evidence.fairness",
     "load": "api.load",
     "partitions": "",  # a module
     "plot": "report.drawing.histories",
@@ -88,12 +88,12 @@ if TYPE_CHECKING:  # for completion in editors, and for type checkers
     from fedsampling.api.tune import tune as tune
     from fedsampling.base.errors import InputError as InputError
     from fedsampling.data import partitions as partitions
+    from fedsampling.data.user_clients import from_clients as from_clients
     from fedsampling.data.user_data import federated as federated
-    from fedsampling.data.user_data import from_clients as from_clients
-    from fedsampling.data.user_data import from_frame as from_frame
-    from fedsampling.data.user_data import from_huggingface as from_huggingface
-    from fedsampling.evidence.histories import by_client as by_client
-    from fedsampling.evidence.histories import left_out as left_out
+    from fedsampling.data.user_frames import from_frame as from_frame
+    from fedsampling.data.user_frames import from_huggingface as from_huggingface
+    from fedsampling.evidence.fairness import by_client as by_client
+    from fedsampling.evidence.fairness import left_out as left_out
     from fedsampling.report.drawing.histories import plot as plot
     from fedsampling.report.drawing.histories import to_latex as to_latex
     from fedsampling.samplers.checks.check import check_sampler as check_sampler

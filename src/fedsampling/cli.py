@@ -165,7 +165,7 @@ def new(project: "Project", kind: str, folder: Path) -> Output:
 @command()
 def check(project: "Project") -> Output:
     """Check the configuration and all papers' files; report every error."""
-    return workflow.checking.check_all(project)
+    return workflow.check.check_all(project)
 
 
 @command()
@@ -174,7 +174,7 @@ def plan(project: "Project") -> Output:
 
     Jobs on a cluster then request the estimated time and memory.
     """
-    return workflow.checking.cost_table(workflow.checking.estimate(project))
+    return workflow.estimate.cost_table(workflow.estimate.estimate(project))
 
 
 @command()
@@ -366,7 +366,7 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     reproducibility, observed information and saved state, on several populations of clients.
     """
     if timeout:
-        status = workflow.checking.check_in_subprocess(timeout, name, options)
+        status = workflow.check_sampler.check_in_subprocess(timeout, name, options)
         click.get_current_context().exit(status)
     from fedsampling.samplers.checks.check import check_all
 

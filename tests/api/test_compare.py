@@ -6,7 +6,8 @@ import pytest
 from tests.shared import line_of
 
 import fedsampling as fs
-from fedsampling.evidence.histories import curve, ranking
+from fedsampling.evidence.ranking import ranking
+from fedsampling.evidence.scores import curve
 
 
 def history(final, metric="accuracy"):

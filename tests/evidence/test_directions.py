@@ -11,7 +11,7 @@ from tests.shared import line_of
 
 import fedsampling as fs
 from fedsampling.evidence.directions import LARGER, SMALLER
-from fedsampling.evidence.histories import MEASURES, bounds_of
+from fedsampling.evidence.fairness import MEASURES, bounds_of
 from fedsampling.learning.training.history import COMPARED_COSTS, METRICS
 
 SCORES = st.floats(0.01, 1.0)

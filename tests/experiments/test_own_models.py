@@ -11,7 +11,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.records import check
 from fedsampling.experiments.config import parse
 from fedsampling.learning.models.settings import Model
-from fedsampling.workflow.checking import check_all
+from fedsampling.workflow.check import check_all
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all
 

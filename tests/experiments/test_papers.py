@@ -7,7 +7,7 @@ from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
-from fedsampling.experiments import papers
+from fedsampling.experiments import paper_modules, papers
 from fedsampling.experiments.resolving import load_papers, without
 from fedsampling.experiments.specs import jobs
 
@@ -48,8 +48,8 @@ def test_null_at_a_scale_leaves_an_experiment_out_at_that_scale_only():
 @pytest.mark.parametrize("key", sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml")))
 def test_every_artefact_and_claim_has_its_function(key):
     paper = papers.load_paper(key, PAPERS)
-    assert papers.defining_modules(paper.folder, "figures", *paper.artefacts)
-    assert papers.defining_modules(paper.folder, "claims", *paper.claims) or not paper.claims
+    assert paper_modules.defining_modules(paper.folder, "figures", *paper.artefacts)
+    assert paper_modules.defining_modules(paper.folder, "claims", *paper.claims) or not paper.claims
 
 
 def test_a_missing_function_or_number_suggests_the_nearest():
@@ -94,29 +94,3 @@ def test_chosen_cases_are_read_from_the_file_next_to_the_papers(tmp_path):
         "digit,md,step-0.1,0.1,0.9,True\ndigit,md,step-0.3,0.3,0.8,False\n"
     )
     assert papers.load_paper("crossmatrix", tmp_path).chosen == {"digit": {"md": "step-0.1"}}
-
-
-BASE = {"title": "Digits", "work": {"step": 0.1}, "rounds": 80}
-
-
-def test_a_factor_multiplies_the_experiments_own_value():
-    cases = {"same": {"work": {"step": "1x"}}, "fifth": {"work": {"step": "0.2x"}, "rounds": 40}}
-    experiment = papers.write_out({"digits": {**BASE, "cases": cases}})["digits"]
-    assert experiment["cases"] == {
-        "same": {"work": {"step": 0.1}},
-        "fifth": {"work": {"step": 0.02}, "rounds": 40},
-    }
-    with pytest.raises(InputError, match=r"^experiments.digits.cases.twice.title: 2x multiplies"):
-        papers.write_out({"digits": {**BASE, "cases": {"twice": {"title": "2x"}}}})
-
-
-def test_tuning_makes_a_twin_that_follows_its_experiment():
-    tuning = {"title": "on a holdout", "holdout": 0.2, "rounds": 8}
-    experiments = papers.write_out(
-        {"digits": {**BASE, "tuning": tuning}, "other": {**BASE, "tuning": None}}
-    )
-    assert list(experiments.items()) == [
-        ("digits", BASE),
-        ("tuning_digits", {**BASE, "title": "Digits, on a holdout", "holdout": 0.2, "rounds": 8}),
-        ("other", BASE),
-    ]

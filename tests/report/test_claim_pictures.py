@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fedsampling.evidence.verdicts import Claim, Interval, Reading
+from fedsampling.evidence.claims import Claim
+from fedsampling.evidence.verdicts import Interval, Reading
 from fedsampling.report.claim_pictures import axes, settings_plots, strips
 
 

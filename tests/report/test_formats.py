@@ -2,7 +2,8 @@
 
 import pytest
 
-from fedsampling.evidence.verdicts import Claim, Interval
+from fedsampling.evidence.claims import Claim
+from fedsampling.evidence.verdicts import Interval
 from fedsampling.experiments.papers import Reported
 from fedsampling.report.formats import printed_numbers, typeset, typeset_html, with_options
 

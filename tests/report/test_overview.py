@@ -3,7 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from fedsampling.evidence.verdicts import Claim, Confirmation, Declaration
+from fedsampling.evidence.claims import Claim, Confirmation, Declaration
 from fedsampling.report.content import Chapter
 from fedsampling.report.overview import claim_groups, claim_parts, of_kind, readme_table, summary
 from fedsampling.report.standing import segments, standing

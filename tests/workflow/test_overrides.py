@@ -9,7 +9,7 @@ from tests.shared import PAPERS
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.workflow import drawing, reporting
-from fedsampling.workflow.checking import check_all
+from fedsampling.workflow.check import check_all
 from fedsampling.workflow.judging import _decisive
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.running import execute_all

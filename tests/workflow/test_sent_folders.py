@@ -12,7 +12,7 @@ from tests.workflow.mutations import stepping, world
 from fedsampling.base import files
 from fedsampling.base.files import write_record
 from fedsampling.cli import main
-from fedsampling.workflow import project as projects
+from fedsampling.workflow import locks
 
 SOURCES = ROOT / "src" / "fedsampling"
 
@@ -37,7 +37,7 @@ def sent(finished, tmp_path, monkeypatch):
     root = tmp_path / "project"
     shutil.copytree(finished, root)
     monkeypatch.chdir(root)
-    monkeypatch.setattr(projects, "_held", {})
+    monkeypatch.setattr(locks, "_held", {})
     monkeypatch.setattr(files, "_guarded", [])
     yield root
     (finished / "EXECUTED").unlink(missing_ok=True)

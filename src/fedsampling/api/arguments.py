@@ -21,7 +21,7 @@ from fedsampling.samplers.protocol.base import Scheme
 
 if TYPE_CHECKING:
     from fedsampling.learning.models.network import Network
-    from fedsampling.learning.models.own import Loss
+    from fedsampling.learning.models.own_losses import Loss
 
 # Settings that users may also give by name.
 NAMED_CHOICES = ("delays", "availability", "server", "schedule")

@@ -62,7 +62,7 @@ def compare(
     Returns
     -------
     DataFrame
-        See :func:`fedsampling.evidence.histories.ranking`: the best first, with ``value``,
+        See :func:`fedsampling.evidence.ranking.ranking`: the best first, with ``value``,
         ``rank`` and ``difference`` from the reference and their 95 % intervals, paired by seed and
         Holm-corrected, and ``significance``.  With `tune`, also the chosen values, and ``at_edge``.
 
@@ -81,7 +81,7 @@ def compare(
     >>> sorted(table["sampler"])
     ['md', 'uniform']
     """
-    from fedsampling.evidence.histories import ranking
+    from fedsampling.evidence.ranking import ranking
 
     if isinstance(samplers, pd.DataFrame):
         raise InputError("samplers: is one history; pass several as a dict, {label: history}")

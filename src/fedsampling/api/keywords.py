@@ -9,7 +9,8 @@ from fedsampling.api.arguments import Choice
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedsampling.learning.models.own import Loss, OwnModel
+    from fedsampling.learning.models.own import OwnModel
+    from fedsampling.learning.models.own_losses import Loss
     from fedsampling.learning.training.own_metrics import Metric
 
 

@@ -48,7 +48,8 @@ from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.samplers.protocol.base import Scheme
 
 if TYPE_CHECKING:
-    from fedsampling.learning.models.own import Loss, OwnModel
+    from fedsampling.learning.models.own import OwnModel
+    from fedsampling.learning.models.own_losses import Loss
     from fedsampling.learning.training.loop import Watch
     from fedsampling.learning.training.own_metrics import Metric
 

@@ -102,7 +102,7 @@ def trials_of(
     **training: Any,
 ) -> "pd.DataFrame":
     """Run and score the trials of :func:`tune`."""
-    from fedsampling.evidence.histories import is_at_edge, score_trials, scores
+    from fedsampling.evidence.scores import is_at_edge, score_trials, scores
 
     if not isinstance(grid, Mapping) or not grid or not all(isinstance(key, str) for key in grid):
         raise InputError("grid: must be a dict of lists, such as {'step': [0.01, 0.1, 1]}")

@@ -1,16 +1,14 @@
-"""Users' own samples as a FederatedDataset, from arrays, tensors, lists or tables.
+"""Users' own samples as a FederatedDataset: pooled, with the client of each or a partition.
 
-:func:`federated` takes pooled samples with the client of each, or a partition that assigns them;
-:func:`from_clients` takes samples by client; :func:`from_frame` a pandas table;
-:func:`from_huggingface` the columns of a ``datasets.Dataset``.  Input that they cannot convert is
-rejected with a one-line error.
+:mod:`.user_clients` takes samples by client, :mod:`.user_frames` tables.  Input that cannot be
+converted is rejected with a one-line error.
 """
 
 import inspect
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,21 +25,17 @@ from fedsampling.data.shares import Importance, starts
 from fedsampling.data.user_arrays import (
     MAX_LISTED_LABELS,
     Labelled,
-    copied,
-    kind_of,
     labelled,
     may_be_labels,
-    numbers,
-    one_type,
     owners,
     places,
     sha256_of,
     with_numbered_labels,
 )
 from fedsampling.data.user_datasets import is_dataset, samples_of
-from fedsampling.data.user_encoding import Encode, standardised
-from fedsampling.data.user_layout import Layout, aligned, aligned_rows, warn_of
-from fedsampling.data.user_tables import columns_of, is_table, read_client_info, train_and_test
+from fedsampling.data.user_encoding import Encode
+from fedsampling.data.user_layout import aligned, aligned_rows, warn_of
+from fedsampling.data.user_tables import read_client_info
 
 
 def federated(
@@ -115,7 +109,7 @@ def federated(
     """
     seed = seed.item() if isinstance(seed, np.integer) else seed
     options = {"test_share": test_share, "importance": importance, "name": name, "seed": seed}
-    checked = check(_Options, {**options, "tokens": tokens}, "")
+    checked = check(Options, {**options, "tokens": tokens}, "")
     name, seed = checked.name, checked.seed
     if is_dataset(x) and y is None:
         x, y = samples_of(x, "x")
@@ -203,174 +197,7 @@ class TableOptions(SampleOptions, total=False):
     partition: str | Mapping[str, Any] | Partition | None
 
 
-def from_clients(
-    samples: "Mapping[Any, Any] | Iterable[Any]", **options: Unpack[SampleOptions]
-) -> FederatedDataset:
-    """Make a dataset from the samples of each client.
-
-    Parameters
-    ----------
-    samples : mapping of names to clients, or sequence of clients
-        A client is ``(x, y)``, with samples (n_k, ...) and labels or targets (n_k,); or ``(x, y,
-        x_test, y_test)`` with its own test samples; or a dataset or loader of PyTorch, or a pair of
-        these for training and test.
-    **options
-        As in :func:`federated`: ``x_test``, ``y_test``, ``test_share``, ``client_info``,
-        ``tokens``, ``importance``, ``name``, ``seed``.
-
-    Returns
-    -------
-    FederatedDataset
-        Its clients are in the order of the sequence, or of their sorted names.
-
-    Raises
-    ------
-    InputError
-        As in :func:`federated`, with the client's name.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import fedsampling as fs
-    >>> hospitals = {f"H{n}": (np.random.rand(n, 4), np.arange(n) % 2) for n in (20, 30)}
-    >>> fs.from_clients(hospitals).n_samples.tolist()
-    [20, 30]
-    """
-    _check_options(options, "from_clients", {"clients", "clients_test", "partition", "y"})
-    if not isinstance(samples, Iterable) or isinstance(samples, str):
-        raise InputError(f"samples: {type(samples).__name__} is invalid; must be a list of (x, y)")
-    named = samples.items() if isinstance(samples, Mapping) else enumerate(samples)
-    if isinstance(samples, Set):
-        raise InputError("samples: a set has no order; pass a list, or a dict of clients")
-    is_lazy = not isinstance(samples, list | tuple | dict)
-    parts: dict[Any, tuple[Labelled, Labelled | None]] = {}
-    layout: Layout | None = None
-    notes: list[str] = []
-    for name, part in named:
-        train, test, layout = _client(part, f"client {name}: ", is_lazy, layout, notes)
-        parts[name] = train, test
-    if options.get("x_test") is not None and layout is not None:
-        options["x_test"], _ = aligned(options["x_test"], "x_test", layout, notes)
-    warn_of(notes)
-    if not parts:
-        raise InputError("samples: empty; pass one pair (x, y) for each client")
-    trains = {name: train for name, (train, _) in parts.items()}
-    tests = {name: test for name, (_, test) in parts.items() if test is not None}
-    if tests and (key := next((key for key in ("x_test", "test_share") if key in options), None)):
-        raise InputError(f"{key}: the clients have tests of their own; remove one of the two")
-    keywords: dict[str, Any] = {**options}
-    if tests:
-        x, y, clients = _pooled(tests, "tests ")
-        keywords |= {"x_test": x, "y_test": y, "clients_test": clients}
-    x, y, clients = _pooled(trains, "")
-    return federated(x, y, clients=clients, **keywords)
-
-
-def from_frame(
-    frame: "pd.DataFrame | Mapping[str, Any]",
-    *,
-    target: Any,
-    client: Any = None,
-    features: Any = None,
-    test: Any = None,
-    encode: Encode | None = None,
-    **options: Unpack[TableOptions],
-) -> FederatedDataset:
-    """Make a dataset from a pandas table with one row per sample.
-
-    Parameters
-    ----------
-    frame : DataFrame, or mapping of column names to values
-        Or a mapping of the splits "train" and "test" to such tables.
-    target : name of a column
-        Labels (integers, text, booleans) or targets (floating-point numbers).
-    client : name of a column, optional
-        Each sample's client; without it, a ``partition`` is required.
-    features : name or list of names, optional
-        Columns of numbers, or a single column of arrays; by default, all other columns.
-    test : name of a column, optional
-        True for test samples, which remain their client's own; or ``"test"`` and ``"train"``.
-    encode : {"pooled", "by_client"}, optional
-        Numbers are standardised with the mean and standard deviation of the training samples of
-        all clients or of each, text and booleans are one-hot.  Missing numbers become the mean,
-        with a feature that marks them; missing text is in no category.
-    **options
-        As in :func:`federated`; the clients' column in `client_info` may have the name `client`.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or does not contain numbers and is not encoded.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import fedsampling as fs
-    >>> frame = pd.DataFrame({"age": [50, 61, 47], "ill": ["no", "yes", "no"], "site": [1, 1, 2]})
-    >>> fs.from_frame(frame, target="ill", client="site").n_clients
-    2
-    """
-    _check_options(options, "from_frame", {"clients", "clients_test", "y"})
-    checked = check(_Options, {"encode": encode}, "").encode
-    columns = (target, features, client, test)
-    train, tests, encoding = train_and_test(frame, *columns, encodes=checked is not None)
-    keywords: dict[str, Any] = {**options}
-    info = keywords.get("client_info")
-    if is_table(info):
-        named = columns_of(info).items()
-        keywords["client_info"] = {"client" if name == client else name: v for name, v in named}
-    if tests is not None:
-        for key in ("x_test", "y_test", "test_share"):
-            if keywords.get(key) is not None:
-                raise InputError(f"{key}: cannot be combined with a split 'test'; remove one")
-        keywords |= {"x_test": tests.x, "y_test": tests.y, "clients_test": tests.owner}
-    data = federated(train.x, train.y, clients=train.owner, **keywords)
-    return data if checked is None or encoding is None else standardised(data, encoding, checked)
-
-
-def from_huggingface(
-    dataset: Any,
-    *,
-    target: str,
-    features: str | Sequence[str] | None = None,
-    client: str | None = None,
-    **options: Unpack[TableOptions],
-) -> FederatedDataset:
-    """Make a dataset from a ``datasets.Dataset`` of Hugging Face, or any object with named columns.
-
-    Parameters
-    ----------
-    dataset : datasets.Dataset, or mapping with splits "train" and "test"
-        Has ``column_names``; ``dataset[name]`` gives a value per sample: numbers, lists, arrays or
-        images.  The split ``"test"`` becomes `x_test` and `y_test`.
-    target : str
-        Column of labels or targets.
-    features : str or sequence of str, optional
-        A column of arrays or images, or columns of numbers; by default, all other columns.
-    client : str, optional
-        Column with each sample's client; without it, a ``partition`` is required.
-    **options
-        As in :func:`federated`.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or cannot be converted.
-
-    Examples
-    --------
-    >>> import fedsampling as fs
-    >>> from datasets import Dataset
-    >>> texts = {"tokens": [[1, 2], [3, 4]], "next": [[2, 5], [4, 5]], "author": ["a", "b"]}
-    >>> rows = Dataset.from_dict(texts)
-    >>> fs.from_huggingface(rows, target="next", client="author", tokens=True).n_clients
-    2
-    """
-    _check_options(options, "from_huggingface", {"clients", "clients_test", "y"})
-    return from_frame(dataset, target=target, features=features, client=client, **options)
-
-
-class _Options(Strict):
+class Options(Strict):
     """Validation of the options of :func:`federated` and :func:`from_frame`."""
 
     test_share: Share | None = None
@@ -427,55 +254,6 @@ def _check_fits(checked: Partition, samples: Samples, is_regression: bool) -> No
         )
 
 
-def _client(
-    part: Any, client: str, is_lazy: bool, layout: Layout | None, notes: list[str]
-) -> tuple[Labelled, Labelled | None, Layout | None]:
-    """Check one client's training samples and, if it has any, its test samples.
-
-    `is_lazy`: whether the next client may use the memory of this one. `layout`: of the first
-    client's samples, with which these are aligned; returned for the next client.
-    """
-    parts = [part] if is_dataset(part) else part
-    if not isinstance(parts, tuple | list) or len(parts) not in (1, 2, 4):
-        raise InputError(f"{client}{type(part).__name__} is invalid; must be (x, y)")
-    if any(map(is_dataset, parts)):
-        parts = [array for dataset in parts for array in samples_of(dataset, f"{client}x")]
-    checked = []
-    for x, y, suffix in zip(parts[::2], parts[1::2], ("", "_test"), strict=False):
-        name_x, name_y = f"{client}x{suffix}", f"{client}y{suffix}"
-        x, y = aligned_rows({name_x: x, name_y: y}, notes)
-        x, layout = aligned(x, name_x, layout, notes)
-        checked.append(Labelled(numbers(x, name_x), one_type(y, name_y)))
-    if is_lazy:
-        checked = [Labelled(copied(x), copied(y)) for x, y in checked]
-    for x, y in checked:
-        if len(x) != len(y):
-            raise InputError(f"{client}{len(x)} samples but {len(y)} labels; must be equal")
-    return checked[0], checked[1] if len(checked) > 1 else None, layout
-
-
-def _pooled(
-    parts: Mapping[Any, Labelled], kind: str
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Join the clients' samples; return them with the name of each sample's client."""
-    first = next(iter(parts))
-    for client, (x, y) in parts.items():
-        if x.shape[1:] != (expected := parts[first].x.shape[1:]):
-            raise InputError(
-                f"client {client}: {kind}samples of shape {x.shape[1:]}, not {expected}"
-            )
-        if kind_of(y) != kind_of(parts[first].y):
-            raise InputError(
-                f"client {client}: {kind}y contains {kind_of(y)}, but that of client {first} "
-                f"{kind_of(parts[first].y)}; convert all to one type"
-            )
-    x, y = (np.concatenate(arrays) for arrays in zip(*parts.values(), strict=True))
-    names = one_type([*parts], "samples: names")
-    if names.ndim > 1:
-        raise InputError(f"samples: name {first!r} is invalid; must be text or a number")
-    return x, y, np.repeat(names, [len(part.y) for part in parts.values()])
-
-
 def _described(
     data: FederatedDataset, names: NDArray[Any] | None, properties: Any
 ) -> FederatedDataset:
@@ -492,6 +270,7 @@ def _described(
     return replace(data, info=info, inputs={**data.inputs, "client_info": digest})
 
 
-def _check_options(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:
+def check_options(options: Mapping[str, Any], function: str, excluded: set[str]) -> None:
+    """Refuse keywords that `function` does not take: unknown ones, and the `excluded`."""
     valid = {*inspect.signature(federated).parameters} - {"x", "y", *excluded}
     check_known(options, valid, f"{{}}: unknown in {function}")

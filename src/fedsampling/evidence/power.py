@@ -7,7 +7,8 @@ from scipy.special import stdtrit
 from scipy.stats import nct
 
 from fedsampling.base.text import show
-from fedsampling.evidence.verdicts import Interval, Price
+from fedsampling.evidence.claims import Price
+from fedsampling.evidence.verdicts import Interval
 
 POWER = 0.8
 MAX_SEEDS = 1000  # more seeds are not practical

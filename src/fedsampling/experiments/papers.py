@@ -6,26 +6,20 @@ Any folder with a ``paper.yaml`` is a paper; no list has to be edited.  :mod:`.r
 the scale and the user's overrides, and :mod:`.specs` expands the experiments into hashed runs.
 """
 
-import ast
 import csv
 import datetime
-import fnmatch
 import math
 import re
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
-from importlib import import_module
+from collections.abc import Callable, Collection
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from fedsampling.base.code import check_allowed
 from fedsampling.base.errors import InputError, check_known, naming, nearest
 from fedsampling.base.records import Strict, check, distinct, short
 from fedsampling.base.yaml_reading import read_yaml
+from fedsampling.experiments.paper_modules import function_of
 from fedsampling.experiments.registration import (
     CONFIRM,
     PartRule,
@@ -34,9 +28,9 @@ from fedsampling.experiments.registration import (
     rule_digest,
     twin,
 )
+from fedsampling.experiments.shorthand import matching, write_out
 
 CROSS_MATRIX = "crossmatrix"  # the paper that compares all samplers; its experiments have prefixes:
-TUNING = "tuning_"  # samplers are tuned, on each dataset
 BENCH = "bench_"  # the benchmark on each dataset
 CLIENTS = "clients_"  # each client is recorded
 REFERENCE = "md"  # sampler that sets the targets and has speed-up 1
@@ -285,12 +279,12 @@ def _without_shorthand(paper: Paper) -> Paper:
 
 def draw_function(paper: Paper, artefact: str) -> Callable[..., Any]:
     """Return the function that draws an artefact, from one of ``figures*.py``."""
-    return _function(paper.folder, "figures", artefact)
+    return function_of(paper.folder, "figures", artefact)
 
 
 def judge_function(paper: Paper, claim: str) -> Callable[..., Any]:
     """Return the function that judges a claim, from one of ``claims*.py``."""
-    return _function(paper.folder, "claims", claim)
+    return function_of(paper.folder, "claims", claim)
 
 
 def _unknown_names(paper: Paper) -> list[str]:
@@ -341,111 +335,3 @@ def _rows(path: Path, *columns: str) -> list[dict[str, str]]:
     if rows and (missing := [column for column in columns if column not in rows[0]]):
         raise InputError(f"{name}: no column '{missing[0]}'; add it")
     return rows
-
-
-# Shorthand of ``paper.yaml``.
-#
-# - In a case, ``0.2x`` is 0.2 times the experiment's own value: ``work: {step: 0.2x}``.
-# - An experiment with the key ``tuning`` has a twin ``tuning_<name>``: the same experiment with the
-#   keys of ``tuning`` replaced.  The twin's title is appended to the experiment's title.
-# - In lists of experiments, ``bench_*`` stands for all experiments with such names, in the order of
-#   the file.
-
-
-FACTOR = re.compile(r"(\d+|\d*\.\d+)x")
-PRODUCT_DIGITS = 12  # 0.2x of 0.1 is 0.02, not 0.020000000000000004
-
-
-def write_out(experiments: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the experiments with factors multiplied, and with the twins that tune them."""
-    plain: dict[str, dict[str, Any]] = {}
-    for name, written in experiments.items():
-        experiment = {key: value for key, value in written.items() if key != "tuning"}
-        if isinstance(cases := experiment.get("cases"), dict):
-            experiment["cases"] = {
-                case: _multiplied(changes, experiment, f"experiments.{name}.cases.{case}")
-                for case, changes in cases.items()
-            }
-        plain[name] = experiment
-        if tuning := written.get("tuning"):
-            title = f"{experiment.get('title')}, {tuning.get('title')}"
-            plain[TUNING + name] = {**experiment, **tuning, "title": title}
-    return plain
-
-
-def matching(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Replace each pattern in a list by the names that match it; one without match stays."""
-    return [name for pattern in patterns for name in fnmatch.filter(names, pattern) or [pattern]]
-
-
-def _multiplied(changes: Any, base: Any, place: str) -> Any:
-    """Return a case's changes with each factor multiplied by the experiment's own value."""
-    if isinstance(changes, dict):
-        values = base if isinstance(base, dict) else {}
-        return {
-            key: _multiplied(change, values.get(key), f"{place}.{key}")
-            for key, change in changes.items()
-        }
-    factor = FACTOR.fullmatch(changes) if isinstance(changes, str) else None
-    if not factor:
-        return changes
-    if not isinstance(base, int | float):
-        raise InputError(f"{place}: {changes} multiplies the experiment's own value; set it")
-    return float(f"{float(factor[1]) * base:.{PRODUCT_DIGITS}g}")
-
-
-# The Python files in a paper's folder.
-#
-# The functions in ``figures*.py`` draw artefacts, and those in ``claims*.py`` judge claims; each is
-# named by the id of its artefact or claim.  ``simulations*.py`` define run kinds that no other
-# paper uses.
-
-
-def defining_modules(folder: Path, files: str, *names: str) -> list[str]:
-    """Return the modules of a paper that define artefacts or claims, without importing them."""
-    modules: dict[str, str] = {}
-    for path in sorted(folder.glob(f"{files}*.py")):
-        modules |= dict.fromkeys(_names(path), f"papers.{folder.name}.{path.stem}")
-    check_known(names, modules, f"{folder}: no {files}*.py has a function '{{}}'")
-    return sorted({modules[name] for name in names})
-
-
-def _function(folder: Path, files: str, name: str) -> Callable[..., Any]:
-    (module,) = defining_modules(folder, files, name)
-    make_package(folder)
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
-
-
-@cache
-def _names(path: Path) -> tuple[str, ...]:
-    """Return the names that a module defines at its top level."""
-    names: list[str] = []
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError) as error:
-        raise InputError(f"{path}: is not Python ({error}); fix it") from None
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            names.append(node.name)
-        elif isinstance(node, ast.Assign):
-            parts = (part for target in node.targets for part in ast.walk(target))
-            names += [part.id for part in parts if isinstance(part, ast.Name)]
-    return tuple(names)
-
-
-def make_package(folder: Path) -> None:
-    """Make a paper's folder, anywhere on disk, importable as ``papers.<key>``."""
-    check_allowed(folder)
-    name = f"papers.{folder.name}"
-    papers = _package("papers", folder.parent)
-    if not any(folder.samefile(path) for path in _package(name, folder).__path__):
-        raise InputError(f"papers: two folders are called '{folder.name}'; rename one")
-    setattr(papers, folder.name, sys.modules[name])
-
-
-def _package(name: str, folder: Path) -> ModuleType:
-    if name not in sys.modules:
-        sys.modules[name] = ModuleType(name)
-        sys.modules[name].__path__ = [str(folder.absolute())]
-    return sys.modules[name]

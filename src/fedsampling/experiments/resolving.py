@@ -25,13 +25,8 @@ from fedsampling.base.records import (
     merge,
 )
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.papers import (
-    NO_PAPERS,
-    Paper,
-    check_names,
-    load_paper,
-    make_package,
-)
+from fedsampling.experiments.paper_modules import make_package
+from fedsampling.experiments.papers import NO_PAPERS, Paper, check_names, load_paper
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 from fedsampling.samplers.protocol.grids import drawn
 from fedsampling.samplers.protocol.in_settings import expand_star

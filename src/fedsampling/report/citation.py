@@ -12,8 +12,9 @@ from typing import Any
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.yaml_reading import read_yaml
+from fedsampling.evidence.claims import Claim
+from fedsampling.evidence.grades import LABELS
 from fedsampling.evidence.provenance import Provenance
-from fedsampling.evidence.verdicts import LABELS, Claim
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.drawing.saving import slug

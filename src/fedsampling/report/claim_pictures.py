@@ -15,7 +15,8 @@ from math import isfinite, log10
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from fedsampling.base.text import show, show_interval
-from fedsampling.evidence.verdicts import Claim, Interval
+from fedsampling.evidence.claims import Claim
+from fedsampling.evidence.verdicts import Interval
 
 CUT_OFF = ", cut off"  # ends the name of a ratio with a run that never reached its target
 FRESH = "◆ "  # before the name of an interval of fresh seeds

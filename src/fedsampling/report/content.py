@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, sha256
+from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.provenance import Provenance
 from fedsampling.evidence.summaries import read_costs
-from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation
 from fedsampling.report.drawing.artefacts import Exhibit

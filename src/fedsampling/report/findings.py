@@ -23,7 +23,9 @@ from markdown_it import MarkdownIt
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record
 from fedsampling.base.text import listed, show, show_interval
-from fedsampling.evidence.verdicts import LABELS, Claim, Interval
+from fedsampling.evidence.claims import Claim
+from fedsampling.evidence.grades import LABELS
+from fedsampling.evidence.verdicts import Interval
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.names import paper_name

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from PIL import Image
 
 from fedsampling.base.text import format_duration
-from fedsampling.evidence.verdicts import Claim
+from fedsampling.evidence.claims import Claim
 from fedsampling.experiments.papers import Reported
 from fedsampling.report.claim_pictures import interval_text
 from fedsampling.report.drawing.artefacts import Exhibit

@@ -9,15 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fedsampling.evidence.verdicts import (
-    GRADES,
-    LABELS,
-    VERDICTS,
-    Claim,
-    Grade,
-    Part,
-    Verdict,
-)
+from fedsampling.evidence.claims import Claim
+from fedsampling.evidence.grades import LABELS
+from fedsampling.evidence.verdicts import GRADES, VERDICTS, Grade, Part, Verdict
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import standing
 from fedsampling.report.content import Chapter

@@ -14,13 +14,14 @@ from markupsafe import Markup
 
 from fedsampling.base import files
 from fedsampling.base.text import listed
+from fedsampling.evidence.grades import LABELS
 from fedsampling.evidence.provenance import (
     ACCURACY_TOLERANCE,
     TOLERANCE,
     Recomputed,
     recheck_sentence,
 )
-from fedsampling.evidence.verdicts import GRADES, LABELS, Grade
+from fedsampling.evidence.verdicts import GRADES, Grade
 from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
 from fedsampling.learning.training.costs import INFORMATION_COSTS
 from fedsampling.report import citation, claim_pictures, content, formats, overview, standing

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from fedsampling.base.text import plural
-from fedsampling.evidence.verdicts import DEPENDS, Claim, Grade, Part, Verdict
+from fedsampling.evidence.claims import Claim
+from fedsampling.evidence.verdicts import DEPENDS, Grade, Part, Verdict
 
 # Outcomes in the order in which the sentence counts them: key, verdicts, and the verb for one claim
 # and for several.

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from fedsampling.base.inputs import observe
 
 if TYPE_CHECKING:
-    from . import checking as checking
+    from . import check as check
+    from . import check_sampler as check_sampler
     from . import comparing as comparing
     from . import data_files as data_files
     from . import deciding as deciding
     from . import doctor as doctor
     from . import drawing as drawing
+    from . import estimate as estimate
     from . import judging as judging
     from . import listing as listing
     from . import project as project

@@ -22,8 +22,9 @@ from fedsampling.base.text import align
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.evidence.histories import is_at_edge
-from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE, TUNING
+from fedsampling.evidence.scores import is_at_edge
+from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE
+from fedsampling.experiments.shorthand import TUNING
 from fedsampling.experiments.simulations.network import (
     OPAQUE,
     Network,
@@ -146,7 +147,7 @@ class OwnProblem:
     def check_model(self) -> None:
         """Report an error in the model's file before samplers are checked."""
         if self.model is not None and ":" in self.model:
-            from fedsampling.learning.models.own import check_file
+            from fedsampling.learning.models.own_files import check_file
 
             with naming("--model"):
                 check_file(check(ModelFile, self._model, ""))

@@ -17,13 +17,13 @@ import yaml
 
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.text import listed, plural, show
-from fedsampling.evidence.verdicts import Confirmation
+from fedsampling.evidence.claims import Confirmation
 from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.experiments.registration import with_seeds
 from fedsampling.runs import store
 from fedsampling.runs.places import finished_runs, run_stores
 from fedsampling.workflow import judging
-from fedsampling.workflow.plan import LARGEST_FIRST, jobs_at
+from fedsampling.workflow.best_scale import LARGEST_FIRST, jobs_at
 from fedsampling.workflow.project import Project
 
 RESULTS_NAME = "decide"  # subfolder of the results, so that a report's plan stays as it is

@@ -16,11 +16,7 @@ from fedsampling.evidence.provenance import (
     changed,
 )
 from fedsampling.evidence.summaries import Summary, load_summaries
-from fedsampling.experiments.papers import (
-    Paper,
-    draw_function,
-    load_paper,
-)
+from fedsampling.experiments.papers import Paper, draw_function, load_paper
 from fedsampling.experiments.resolving import load_kinds
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact

@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from textwrap import shorten
 
 from fedsampling.base.errors import WARNING
-from fedsampling.evidence import verdicts
+from fedsampling.evidence import grades
+from fedsampling.evidence.claims import Claim, Confirmation, Declaration, Price
 from fedsampling.evidence.looks import Looks
 from fedsampling.evidence.power import price, seeds_sentence
 from fedsampling.evidence.provenance import (
@@ -26,14 +27,7 @@ from fedsampling.evidence.provenance import (
 )
 from fedsampling.evidence.statistics import allowing_for
 from fedsampling.evidence.summaries import load_summaries
-from fedsampling.evidence.verdicts import (
-    UNDECIDED,
-    Claim,
-    Confirmation,
-    Declaration,
-    Finding,
-    Price,
-)
+from fedsampling.evidence.verdicts import UNDECIDED, Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper, judge_function, load_paper
 from fedsampling.experiments.resolving import load_kinds
 from fedsampling.experiments.specs import Job
@@ -96,9 +90,9 @@ def _judged(name: str, context: Context) -> Claim:
     cases = claim.cases or artefact.cases
     evidence, seconds = RunEvidence(), nan
     if absent := [key for key in experiments if key not in context.loaded]:
-        finding = verdicts.not_run({key: spec.left_out[key] for key in absent})
+        finding = grades.not_run({key: spec.left_out[key] for key in absent})
     elif decisive := _decisive(changed({key: context.loaded[key] for key in experiments}), cases):
-        finding = verdicts.not_judged(decisive)
+        finding = grades.not_judged(decisive)
     else:
         used = {key: context.loaded[key].only(cases) for key in experiments}
         specs = {key: context.complete.experiments[key] for key in at_full_size}
@@ -107,14 +101,14 @@ def _judged(name: str, context: Context) -> Claim:
         try:
             # Rules get all summaries: some also report numbers that do not affect the verdict.
             finding = judge_function(spec, name)({**context.loaded, **used}, claim, spec)
-            finding = verdicts.graded(finding, evidence, claim.transfer)
+            finding = grades.graded(finding, evidence, claim.transfer)
         except Exception as error:  # a paper's function may rely on the paper's settings
             if not context.project.config.changes(spec.key):
                 raise
             warn_unfit(spec, name, "not judged, because its rule does not fit", error)
             evidence, finding = (
                 RunEvidence(),
-                verdicts.unfit(changed(used) or changed(context.loaded)),
+                grades.unfit(changed(used) or changed(context.loaded)),
             )
     shown = [row.seeds for row in finding.drawn if row.seeds] or [evidence.seeds]
     needs_runs = finding.grade not in ("paper's size", "transfer")
@@ -211,7 +205,7 @@ def _confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
             raise
         warn_unfit(spec, name, "not confirmed, because its rule does not fit", error)
         return None, "The rule does not fit the changed settings."
-    finding = verdicts.graded(finding, evidence, claim.transfer)
+    finding = grades.graded(finding, evidence, claim.transfer)
     draws_worlds = any(summary.settings.get("worlds") for summary in fresh.values())
     confirmation = Confirmation(
         verdict=finding.verdict,

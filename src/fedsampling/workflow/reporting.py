@@ -12,8 +12,8 @@ from fedsampling.base.files import write_text
 from fedsampling.base.records import check
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.evidence import provenance
+from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.summaries import load_summaries
-from fedsampling.evidence.verdicts import Claim
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import without

@@ -10,7 +10,8 @@ from fedsampling.base.errors import InputError, check_known, gathering
 from fedsampling.base.files import write_text
 from fedsampling.base.progress import reporter
 from fedsampling.base.stopping import Stopped, requeue, watching
-from fedsampling.experiments.papers import TUNING, draw_function
+from fedsampling.experiments.papers import draw_function
+from fedsampling.experiments.shorthand import TUNING
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.execute import execute, stacks
 from fedsampling.runs.places import is_published

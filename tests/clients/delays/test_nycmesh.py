@@ -8,19 +8,14 @@ import pytest
 from papers.harshvardhan2025latency.simulations import LEVELS
 from scipy.stats import ks_2samp
 
-from fedsampling.clients import mesh
-from fedsampling.clients.mesh import (
-    EFFICIENCIES,
-    Nycmesh,
-    Parameters,
-    client_table,
-    efficiency,
-    okumura_hata,
-)
+from fedsampling.clients import mesh_files
+from fedsampling.clients.mesh import EFFICIENCIES, Nycmesh, client_table, efficiency
+from fedsampling.clients.mesh_settings import Parameters
+from fedsampling.clients.path_loss import okumura_hata
 from papers.harshvardhan2025latency import simulations
 
 DEFAULT = Parameters()
-STANDIN = mesh.load("embedded", Path(), None)
+STANDIN = mesh_files.load("embedded", Path(), None)
 
 
 def test_the_chain_by_hand_for_one_client():
@@ -28,7 +23,7 @@ def test_the_chain_by_hand_for_one_client():
         {"lon": [0.0, 0.0], "lat": [0.0, 0.045], "height": [100.0, 100.0], "degree": [1.0, 0.0]}
     )
     settings = DEFAULT.model_copy(update={"hubs": 1, "shadowing": 0.0, "log_sd": 0.0})
-    result = client_table(mesh.Mesh(nodes, pd.DataFrame()), settings, 0).iloc[0]
+    result = client_table(mesh_files.Mesh(nodes, pd.DataFrame()), settings, 0).iloc[0]
     distance = 0.045 * 111_195.08
     loss = okumura_hata(distance, 100, 100, 2160, Parameters())
     snr = 25 + 40 - loss - (-174 + 73.0103 + 9)
@@ -72,7 +67,7 @@ def test_the_published_delays_have_their_known_quantiles(mirror, tmp_path):
 
 
 def test_the_share_above_1000_s_and_the_tail_are_near_the_published_ones(mirror, tmp_path):
-    network = mesh.load("official", tmp_path, mirror)
+    network = mesh_files.load("official", tmp_path, mirror)
     published = simulations.load_reference(tmp_path, mirror)
     seconds = np.stack(
         [

@@ -19,9 +19,10 @@ from fedsampling.base.records import Share, hashed_if_set
 from fedsampling.data.datasets.dataset import PublishedData
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.data.user_data import federated, from_frame
+from fedsampling.data.user_data import federated
 from fedsampling.data.user_encoding import Encode
 from fedsampling.data.user_files import TABLES, Format, blaming_file, read_table, with_digest
+from fedsampling.data.user_frames import from_frame
 
 TEST_SHARE = 0.2
 ARRAYS = {"x", "y", "client", "x_test", "y_test", "client_test"}

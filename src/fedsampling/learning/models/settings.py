@@ -44,7 +44,7 @@ class Model(Named, package=f"{CODE}.settings"):
         return ModelFile if "file" in value else None
 
 
-class ModelFile(Model, name="file", code=f"{CODE}.own"):
+class ModelFile(Model, name="file", code=f"{CODE}.own_files"):
     """A torch.nn.Module in a file of your own: {file: my_model.py, name: Net, loss: my_loss}."""
 
     name: str = Field(description="the class, or the function that makes the module, in the file")

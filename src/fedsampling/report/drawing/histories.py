@@ -8,7 +8,9 @@ from matplotlib.axes import Axes
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.text import show, show_alike
-from fedsampling.evidence.histories import SIGNIFICANCE, Histories, by_label, curve, diverged_runs
+from fedsampling.evidence.histories import Histories, by_label, diverged_runs
+from fedsampling.evidence.ranking import SIGNIFICANCE
+from fedsampling.evidence.scores import curve
 from fedsampling.report.drawing.artefacts import latex_text
 from fedsampling.report.drawing.curves import band, mark_divergence
 from fedsampling.report.drawing.style import STYLE

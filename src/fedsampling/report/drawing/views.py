@@ -14,10 +14,10 @@ import pandas as pd
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256, write_record, write_text
-from fedsampling.evidence.histories import COSTS
 from fedsampling.evidence.provenance import badges
+from fedsampling.evidence.scores import COSTS
 from fedsampling.evidence.summaries import NAMES, Summary
-from fedsampling.experiments.papers import TUNING
+from fedsampling.experiments.shorthand import TUNING
 from fedsampling.report.names import display_name
 
 RECORD = "views.json"

@@ -3,16 +3,10 @@
 import pytest
 from click.testing import CliRunner
 from tests.processes import complaint_of
-from tests.shared import PAPERS, line_of
+from tests.shared import line_of
 
-from fedsampling.base.errors import InputError
 from fedsampling.cli import main
-from fedsampling.experiments.config import parse
-from fedsampling.experiments.papers import load_paper
-from fedsampling.runs.resources import load_measurements
 from fedsampling.samplers.checks.check import check_sampler, from_words
-from fedsampling.workflow import checking
-from fedsampling.workflow.project import Project
 
 SCHEME = '''"""Uniform sampling."""
 from dataclasses import dataclass
@@ -128,37 +122,3 @@ def test_an_endless_loop_is_located(tmp_path):
     text = complaint_of(checked(tmp_path, "--timeout", "10", select=loop))
     assert text.startswith(f"{tmp_path / 'mine.py'}: no result after 10 s, in select (")
     assert "mine.py:24); look for an endless loop" in text
-
-
-# Costs of a plan: its table, and the file for the requests of cluster jobs.
-
-
-PAPER = "fraboni2021clustered"
-
-
-def test_time_and_memory_of_a_network_are_saved_with_the_device(tmp_path):
-    change = dict.fromkeys(load_paper(PAPER, PAPERS).experiments)
-    change["mnist"] = {"samplers": dict.fromkeys(("algorithm1", "algorithm2", "target", "fedavg"))}
-    settings = {"papers": [PAPER], "overrides": {PAPER: change}, "device": "cpu"}
-    settings |= {"scale": "quick", "data": "embedded"}
-    estimate = checking.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
-    saved = load_measurements(tmp_path / "results")[f"{PAPER}/mnist/base/md"]
-    (line,) = estimate.experiments
-    assert saved.device == "cpu"
-    models = 4 * 39_760 * (2 + 3 * 10) / 2**20
-    assert models < saved.seed_mb < 3 * models
-    assert 0 < saved.step < line.hours * 3600
-    assert 0 < saved.gpu_step < line.gpu_hours * 3600
-    assert "On an H100, runs of networks would take" in checking.cost_table(estimate)
-
-
-def test_an_experiment_that_cannot_be_estimated_is_reported_with_the_reason(tmp_path, monkeypatch):
-    def measure(*_):
-        raise InputError("data: too few")
-
-    monkeypatch.setattr(checking, "measure", measure)
-    settings = {"scale": "quick", "data": "embedded", "experiments": [f"{PAPER}/mnist"]}
-    estimate = checking.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
-    note = f"not estimated  {PAPER}/mnist: data: too few"
-    assert estimate.notes == [note]
-    assert note in checking.cost_table(estimate).splitlines()

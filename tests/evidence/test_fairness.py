@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import fedsampling as fs
-from fedsampling.evidence.histories import fairness, over_seeds, ranking
+from fedsampling.evidence.fairness import fairness, over_seeds
+from fedsampling.evidence.ranking import ranking
 
 N = 20
 METRICS = {

@@ -8,7 +8,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.learning.training.launches import H100
-from fedsampling.workflow.checking import (
+from fedsampling.workflow.job_costs import (
     available_data,
     batch_cost,
     launches,

@@ -1,0 +1,135 @@
+"""Claims with their verdicts, as ``claims/<paper>.json`` stores them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fedsampling.evidence.verdicts import (
+    Grade,
+    Interval,
+    Part,
+    Reading,
+    Verdict,
+    answered,
+)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """When a claim's rule was written."""
+
+    # relative to the results that the rule judges, or an earlier version of them
+    when: Literal["before", "after seeing"]
+    date: str  # ISO 8601
+    why: str  # reason for writing or changing the rule
+
+
+@dataclass(frozen=True)
+class Price:
+    """What deciding an open claim takes.
+
+    `seeds`: seeds in all for 80 % power at the observed effect and spread; None if they are too
+    many, or if there are no intervals. `hours`: core-hours of the missing ones; None if unknown.
+    `command`: computes them. `unreachable`: why no affordable number of runs decides the claim.
+    """
+
+    seeds: int | None = None
+    hours: float | None = None
+    command: str = ""
+    unreachable: str = ""
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """A claim judged on fresh seeds by a rule that was registered before them.
+
+    `draws`: what a fresh seed draws, as text. `seeds`: finished seeds; `look` of `looks` is the
+    number of the look at which the claim stands. `hours`: core-hours of the fresh runs.
+    `registered`, `commit`: time and commit of the registration; `first_run`: when the first of the
+    runs started. Other fields as in :class:`Claim`.
+    """
+
+    verdict: Verdict
+    ours: str
+    reason: str
+    parts: Mapping[str, Part]
+    drawn: tuple[Interval, ...]
+    readings: tuple[Reading, ...]
+    grade: Grade
+    draws: str
+    seeds: int
+    look: int
+    looks: tuple[int, ...]
+    hours: float
+    registered: str
+    commit: str
+    first_run: str
+
+    @property
+    def answered(self) -> bool:
+        """Whether all parts are decided."""
+        return answered(self.verdict, self.parts)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim with its verdict, as ``claims/<paper>.json`` stores it.
+
+    `reported`, `ours`: the paper's value and ours, as text. `margin`: with its unit. `verdict`: one
+    of :data:`VERDICTS`. `grade`: one of :data:`GRADES`. `kind`: the second compares a sentence of
+    the paper with the paper's own numbers.  Code checks are mathematically true; they test the
+    code.  Both are counted separately. `declared`: when the rule was written; None if the paper's
+    file does not give it. `scale`: smallest scale of its runs, a key of
+    :data:`~.provenance.SCALES`; empty without runs. `seeds`, `most_seeds`: fewest and most seeds of
+    the numbers shown; 0 without runs. `covers`: covered part of the paper's experiments; empty if
+    all. `settles`: runs still missing for the paper's size, with their command; empty if
+    complete. `power`: number of seeds that would decide an open claim; empty if decided. `drawn`:
+    empty if the runs are not evidence. `readings`: the verdict under each tried setting that the
+    paper does not give. `caveat`: one sentence that a reader must know to use the verdict. `parts`:
+    whether each part of the claim holds. `topic`: the subject of the claim in a few words.
+    `confirmation`: the claim judged on fresh seeds; None if there are none yet, or if the rule
+    changed after its registration. `unconfirmed`: why there is none. `price`: what deciding the
+    claim takes; None if it is answered.
+    """
+
+    id: str
+    statement: str
+    artefact: str
+    reported: str
+    ours: str
+    margin: str
+    verdict: Verdict
+    reason: str
+    rule: str
+    grade: Grade = "paper's size"
+    kind: Literal["empirical", "text against tables", "code check"] = "empirical"
+    declared: Declaration | None = None
+    scale: str = ""
+    seeds: int = 0
+    most_seeds: int = 0
+    covers: str = ""
+    settles: str = ""
+    power: str = ""
+    drawn: tuple[Interval, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    caveat: str = ""
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    topic: str = ""
+    confirmation: Confirmation | None = None
+    unconfirmed: str = ""
+    price: Price | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether all parts are decided, by confirming or else by exploring runs."""
+        return self.confirmed or answered(self.verdict, self.parts)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether fresh seeds answer the claim, by a rule that was registered before them."""
+        return self.confirmation is not None and self.confirmation.answered
+
+    @property
+    def passes(self) -> bool:
+        """Whether it holds; for code checks and texts, whose runs may be smaller."""
+        return self.verdict in ("reproduced", "supports")

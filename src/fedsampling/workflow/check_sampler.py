@@ -1,0 +1,52 @@
+"""Check of a sampler in a separate process, with a time limit: ``fedsampling check-sampler``.
+
+If the sampler loops forever, calls ``sys.exit`` or crashes, only that process ends.  The error is
+one line.
+"""
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from fedsampling.base.errors import InputError
+
+_CHECK = """import faulthandler, sys
+faulthandler.dump_traceback_later(float(sys.argv.pop(1)), exit=True)
+from fedsampling.cli import main
+main()"""
+_CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
+
+
+def check_in_subprocess(seconds: float, name: str, options: Sequence[str]) -> int:
+    """Check a sampler, by name or file and settings such as ``m=4``; return the exit status."""
+    python = [sys.executable, "-P", "-X", "faulthandler", "-c", _CHECK, str(seconds)]
+    command = [*python, "check-sampler", "--timeout", "0", "--", name, *options]
+    process = subprocess.run(command, capture_output=True, text=True)
+    status, err = process.returncode, process.stderr
+    if status == 1 and "Timeout (" in err:
+        raise InputError(
+            f"{name}: no result after {seconds:g} s{_place(err, name)}; look for an endless loop, "
+            "put code that trains below if __name__ == '__main__', "
+            f"or use --timeout {2 * seconds:g}"
+        )
+    if status < 0:
+        cause = signal.Signals(-status).name
+        raise InputError(f"{name}: the check ended with {cause}{_place(err, name)}; fix the file")
+    if status not in (0, 2) or (status and not err):
+        raise InputError(
+            f"{name}: the check ended with status {status} and no result; "
+            "a sampler must not end the process"
+        )
+    print(process.stdout, end="")
+    print(err, end="", file=sys.stderr)
+    return status
+
+
+def _place(report: str, name: str) -> str:
+    """Return the innermost call within the user's file, from faulthandler's report."""
+    for file, line, function in _CALL.findall(report):
+        if file.endswith(name.rpartition("/")[2]):
+            return f", in {function} ({name}:{line})"
+    return ""
