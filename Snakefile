@@ -12,7 +12,7 @@ from pathlib import Path
 from snakemake.cli import get_argument_parser
 from snakemake.utils import min_version
 
-from fedsampling.runs.resources import RuleResources
+from fedsampling.runs.rule_resources import RuleResources
 from fedsampling.workflow.snakefile import (
     select_experiments,
     check_targets,

@@ -45,11 +45,11 @@ PARTS = {
         *("runs.store:load", "runs.store:load_together", "evidence.summaries:load"),
     ),
     "writing": ("runs.store:save", "runs.store:write", "base.files:write_bytes"),
-    "summaries": ("workflow.drawing:summarise",),
-    "drawing": ("workflow.drawing:_render",),
+    "summaries": ("workflow.draw:summarise",),
+    "drawing": ("workflow.draw:_render",),
     "views of the explorer": ("report.drawing.views:save",),
-    "claims": ("workflow.drawing:judge_claims",),
-    "report": ("workflow.reporting:_build",),
+    "claims": ("workflow.draw:judge_claims",),
+    "report": ("workflow.report:_build",),
 }
 ORDER = ("start", "imports", *PARTS, "rest")
 

@@ -16,7 +16,7 @@ import timing
 
 import fedsampling as fs
 from fedsampling.base.streams import Draws
-from fedsampling.data.datasets.synthetic import Regression
+from fedsampling.data.datasets.regression import Regression
 from fedsampling.experiments.simulations import federated, network
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.learning.training.convex import ConvexWork

@@ -153,7 +153,7 @@ def pipeline_in(root):
 
 def build_pipeline(root):
     from fedsampling.runs.execute import execute
-    from fedsampling.workflow import drawing, reporting
+    from fedsampling.workflow import draw, report
     from fedsampling.workflow.project import Project
 
     paths = pipeline_in(root)
@@ -162,8 +162,8 @@ def build_pipeline(root):
     project = Project.open(paths.config, paths.results, paths.papers)
     for job in project.plan.jobs.values():
         execute([job], config, paths.results, lambda *_: None)
-    assert drawing.draw(PAPER, project) == 0
-    reporting.build_report(project)
+    assert draw.draw(PAPER, project) == 0
+    report.build_report(project)
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ def test_the_unfinished_report_shows_finished_parts_and_lists_the_rest(
             raise ZeroDivisionError
         return draw_function(paper, artefact)
 
-    monkeypatch.setattr("fedsampling.workflow.drawing.draw_function", failing)
+    monkeypatch.setattr("fedsampling.workflow.draw.draw_function", failing)
     # A figure that fails with changed settings is drawn empty, and is not unfinished.
     monkeypatch.setattr("fedsampling.experiments.config.Config.changes", lambda *_: False)
     result = call("report", "--unfinished", *options(pipeline, results), "--", PAPER)

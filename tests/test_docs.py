@@ -15,7 +15,7 @@ from fedsampling.experiments.papers import load_paper
 from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS
 from fedsampling.samplers.protocol.slots import Setup
 from fedsampling.samplers.users.one_run import Sampler
-from fedsampling.workflow.publishing import BLOCK, create_paper
+from fedsampling.workflow.init import BLOCK, create_paper
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

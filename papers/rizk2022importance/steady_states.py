@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from fedsampling.base.records import merge
+from fedsampling.base.nested import merge
 from fedsampling.experiments.simulations.federated import Federated
 from fedsampling.report.drawing.artefacts import Summaries
 

@@ -145,7 +145,7 @@ def command(
 @argument("folder", type=PATH)
 def init(folder: Path) -> None:
     """Create a working FOLDER with papers, workflow, configuration and published runs."""
-    workflow.publishing.create_working_folder(folder)
+    workflow.init.create_working_folder(folder)
     click.echo(f"{folder}: ready; next: cd {folder} && snakemake --cores all")
 
 
@@ -157,7 +157,7 @@ def new(project: "Project", kind: str, folder: Path) -> Output:
 
     NAME is the folder's name in papers/, or the path of a folder elsewhere.
     """
-    created = workflow.publishing.create_paper(folder, project.papers)
+    created = workflow.init.create_paper(folder, project.papers)
     trial = f"papers=[{created}] scale=quick data=embedded"
     return f"{created}: ready; next: snakemake --cores all --config {trial}"
 
@@ -202,14 +202,14 @@ def fetch_datasets(project: "Project", names: tuple[str, ...]) -> Iterator[Path]
     """Download and verify the official files of datasets NAMES, and record their hashes."""
     with reporter() as progress:
         folders = project.data, project.config.mirror
-        yield from workflow.data_files.fetch_each(names, *folders, progress)
+        yield from workflow.fetch_data.fetch_each(names, *folders, progress)
 
 
 @command("verify", group=data)
 @argument("names", nargs=-1)
 def verify_datasets(project: "Project", names: tuple[str, ...]) -> Output:
     """Verify the local files of datasets NAMES (default: all); download nothing."""
-    return workflow.data_files.verify_each(names, project.data, project.config.mirror)
+    return workflow.verify_data.verify_each(names, project.data, project.config.mirror)
 
 
 @command("card", group=data)
@@ -218,14 +218,14 @@ def verify_datasets(project: "Project", names: tuple[str, ...]) -> Output:
 @option("--ship", is_flag=True, help="Write it to published_runs, for users without the data.")
 def show_cards(project: "Project", names: tuple[str, ...], as_json: bool, ship: bool) -> Output:
     """Describe datasets NAMES: source, licence, sample counts, clients."""
-    return workflow.data_files.describe_each(names, project, as_json, ship)
+    return workflow.fetch_data.describe_each(names, project, as_json, ship)
 
 
 @command(writes=True)
 @argument("job", nargs=-1, required=True)
 def run(project: "Project", job: tuple[str, ...]) -> Output:
     """Run one or more JOBs, such as rizk2022importance/regression/base/fedavg/block-0."""
-    return workflow.running.run_jobs(job, project)
+    return workflow.run.run_jobs(job, project)
 
 
 @command(writes=True)
@@ -233,21 +233,21 @@ def run(project: "Project", job: tuple[str, ...]) -> Output:
 @argument("artefact")
 def render(project: "Project", paper: str, artefact: str) -> Output:
     """Draw a PAPER's ARTEFACT from its summaries; figures also as PDF."""
-    return workflow.drawing.render(paper, artefact, project)
+    return workflow.draw.render(paper, artefact, project)
 
 
 @command(writes=True)
 @argument("paper")
 def draw(project: "Project", paper: str) -> Output:
     """Update the summaries, artefacts and verdicts of a PAPER that are out of date."""
-    return workflow.drawing.draw(paper, project)
+    return workflow.draw.draw(paper, project)
 
 
 @command()
 @argument("names", nargs=-1)
 def publish(project: "Project", names: tuple[str, ...]) -> Output:
     """Add finished runs of NAMES (PAPER or PAPER/EXPERIMENT; default: all) to published_runs."""
-    return workflow.publishing.publish_runs(names, project)
+    return workflow.publish.publish_runs(names, project)
 
 
 @command()
@@ -262,13 +262,13 @@ def decide(
 
     Looks that decide most for their price come first. The runs stop and resume.
     """
-    yield from workflow.deciding.decide(project, claims, hours, dry_run, cores)
+    yield from workflow.decide.decide(project, claims, hours, dry_run, cores)
 
 
 @command()
 def register(project: "Project") -> Iterator[str]:
     """Register the claims' rules, before their fresh runs: digest, time and commit."""
-    yield from workflow.registering.register(project.papers)
+    yield from workflow.register.register(project.papers)
 
 
 @command(writes=True, only_reads=True)
@@ -282,8 +282,8 @@ def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> 
     if selection and not unfinished:
         raise InputError(f"{selection[0]}: no effect without --unfinished; remove it")
     if not unfinished:
-        return workflow.reporting.build_report(project)
-    return workflow.reporting.build_unfinished(project, selection or [*project.plan.papers])
+        return workflow.report.build_report(project)
+    return workflow.report.build_unfinished(project, selection or [*project.plan.papers])
 
 
 @command(writes=True)
@@ -293,7 +293,7 @@ def recheck(project: "Project", share: float | None, seed: int | None) -> Iterat
     """Rerun some finished runs and compare the results; by default, for about a minute."""
     from fedsampling.evidence.provenance import recheck_sentence
 
-    outcomes = workflow.doctor.recheck(project, share, seed)
+    outcomes = workflow.recheck.recheck(project, share, seed)
     for run in outcomes:
         yield f"{run.outcome}: {run.job}, seed {run.seed} (difference {run.difference:.2g})"
     yield recheck_sentence(outcomes)
@@ -302,7 +302,7 @@ def recheck(project: "Project", share: float | None, seed: int | None) -> Iterat
 @command(only_reads=True)
 def verdicts(project: "Project") -> None:
     """Print each paper's verdicts, the path of the report, and the next command."""
-    workflow.reporting.print_verdicts(project)
+    workflow.report.print_verdicts(project)
 
 
 @command(latest=True, only_reads=True)
@@ -434,14 +434,14 @@ def tune_experiments(project: "Project", names: tuple[str, ...], trials_only: bo
     Runs PAPER/tuning_EXPERIMENT on a holdout, writes the best case of each sampler to the paper's
     chosen.csv, and runs EXPERIMENT at these cases. Needs scale=paper or reduced.
     """
-    return workflow.running.tune(names, project, click.echo, runs_chosen=not trials_only)
+    return workflow.tune.tune(names, project, click.echo, runs_chosen=not trials_only)
 
 
 @command()
 @option("--check", "only_check", is_flag=True, help="Fail if the file is out of date.")
 def findings(project: "Project", only_check: bool) -> Output:
     """Write docs/findings.md from the papers' texts and the results."""
-    return workflow.reporting.write_findings(project, only_check)
+    return workflow.report.write_findings(project, only_check)
 
 
 @main.command()
@@ -449,9 +449,9 @@ def findings(project: "Project", only_check: bool) -> Output:
 def schema(only_check: bool) -> None:
     """Generate config.yaml and the JSON schemas from the typed models."""
     if only_check:
-        workflow.listing.check()
+        workflow.schema.check()
         return
-    for path in workflow.listing.write():
+    for path in workflow.schema.write():
         click.echo(path)
 
 

@@ -11,7 +11,8 @@ from tests.shared import line_of
 from fedsampling.base import families
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.families import Named, members_within
-from fedsampling.base.records import Strict, check, distinct, merge
+from fedsampling.base.nested import merge
+from fedsampling.base.records import Strict, check, distinct
 
 
 class Shape(Named, package="tests.base"):

@@ -11,7 +11,7 @@ from tests.shared import PAPERS
 from fedsampling.evidence.power import open_intervals, seeds_needed, seeds_sentence
 from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
 from fedsampling.evidence.verdicts import Interval
-from fedsampling.workflow.judging import _settles
+from fedsampling.workflow.judge import _settles
 from fedsampling.workflow.plan import plan
 
 

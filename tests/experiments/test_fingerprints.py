@@ -6,7 +6,7 @@ import pytest
 from tests.processes import run_python
 from tests.shared import PAPERS
 
-from fedsampling.experiments import specs
+from fedsampling.experiments import fingerprints
 
 SOURCES = {
     "__init__": "",
@@ -33,17 +33,17 @@ def package(tmp_path, monkeypatch):
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / f"{name}.py").write_text(text)
-    monkeypatch.setattr(specs, "PACKAGE", root)
+    monkeypatch.setattr(fingerprints, "PACKAGE", root)
     for name in ("_read", "fingerprint"):  # without their caches
-        monkeypatch.setattr(specs, name, getattr(specs, name).__wrapped__)
+        monkeypatch.setattr(fingerprints, name, getattr(fingerprints, name).__wrapped__)
     return root
 
 
 def moved(package, name, text):
     """Whether the fingerprint of ``start`` changes with the text of another module."""
-    before = specs.fingerprint("fedsampling.start")
+    before = fingerprints.fingerprint("fedsampling.start")
     (package / f"{name}.py").write_text(text)
-    return specs.fingerprint("fedsampling.start") != before
+    return fingerprints.fingerprint("fedsampling.start") != before
 
 
 @pytest.mark.parametrize(
@@ -72,21 +72,21 @@ def test_code_changes_the_fingerprint_comments_docstrings_and_layout_do_not(pack
 
 def test_a_papers_modules_are_found_wherever_its_folder_lies(package):
     papers, figures = package.parent / "theirs", "papers.mine2026new.figures"
-    result = specs.sources([figures], papers)
+    result = fingerprints.sources([figures], papers)
     imported = {f"fedsampling.{name}" for name in ("start", "near", "far", "below.inner")}
     assert result == {figures, "papers.mine2026new.shared"} | imported
-    before = specs.fingerprint(figures, papers=papers)
+    before = fingerprints.fingerprint(figures, papers=papers)
     (papers / "mine2026new" / "claims.py").write_text("X = 1\n")
-    assert specs.fingerprint(figures, papers=papers) == before
+    assert fingerprints.fingerprint(figures, papers=papers) == before
     (papers / "mine2026new" / "shared.py").write_text("LEVEL = 2\n")
-    assert specs.fingerprint(figures, papers=papers) != before
+    assert fingerprints.fingerprint(figures, papers=papers) != before
 
 
 def test_order_and_repetition_of_roots_do_not_matter(package):
     roots = ("fedsampling.start", "fedsampling.unrelated")
-    before = specs.fingerprint(*roots)
-    assert specs.fingerprint(*roots[::-1], *roots) == before
-    assert specs.fingerprint(roots[0]) != before
+    before = fingerprints.fingerprint(*roots)
+    assert fingerprints.fingerprint(*roots[::-1], *roots) == before
+    assert fingerprints.fingerprint(roots[0]) != before
 
 
 def test_a_fingerprint_is_the_same_in_every_process_and_does_not_import_the_code():
@@ -95,7 +95,7 @@ def test_a_fingerprint_is_the_same_in_every_process_and_does_not_import_the_code
         "print(fingerprint('fedsampling.experiments.simulations.federated'),"
         " 'fedsampling.experiments.simulations.federated' in sys.modules)"
     )
-    expected = specs.fingerprint("fedsampling.experiments.simulations.federated")
+    expected = fingerprints.fingerprint("fedsampling.experiments.simulations.federated")
     assert run_python("-c", code, PYTHONHASHSEED="5").split() == [expected, "False"]
 
 
@@ -109,7 +109,7 @@ def test_a_samplers_runs_depend_on_its_family_and_the_protocol():
         "tifl": {"tifl"},
     }
     for name, family in families.items():
-        modules = specs.sources([f"fedsampling.samplers.{name}"], PAPERS)
+        modules = fingerprints.sources([f"fedsampling.samplers.{name}"], PAPERS)
         start = "fedsampling.samplers."
         used = {module.removeprefix(start) for module in modules if module.startswith(start)}
         assert used - protocol == family
@@ -117,17 +117,22 @@ def test_a_samplers_runs_depend_on_its_family_and_the_protocol():
 
 def test_neutral_modules_are_these():
     """A module that enters or leaves this list silently would make finished runs look valid."""
-    assert {name.removeprefix("fedsampling.") for name in specs.NEUTRAL} == {
+    assert {name.removeprefix("fedsampling.") for name in fingerprints.NEUTRAL} == {
         "base.code",
         "base.errors",
         "base.families",
         "base.files",
         "base.inputs",
+        "base.nested",
         "base.progress",
+        "base.record_errors",
         "base.records",
         "base.stopping",
+        "base.strict_numbers",
         "data.sources.",
         "experiments.config",
+        "experiments.dataset_uses",
+        "experiments.fingerprints",
         "experiments.paper_modules",
         "experiments.papers",
         "experiments.registration",
@@ -142,12 +147,12 @@ def test_neutral_modules_are_these():
 
 
 def test_every_neutral_module_exists():
-    for name in specs.NEUTRAL:
-        assert specs._path(name.rstrip("."), Path()).is_file(), name
+    for name in fingerprints.NEUTRAL:
+        assert fingerprints.path_of(name.rstrip("."), Path()).is_file(), name
 
 
 def test_a_paper_depends_on_no_other():
     for path in PAPERS.glob("*/*.py"):
-        result = specs.sources([f"papers.{path.parent.name}.{path.stem}"], PAPERS)
+        result = fingerprints.sources([f"papers.{path.parent.name}.{path.stem}"], PAPERS)
         of = {name.split(".")[1] for name in result if name.startswith("papers.")}
         assert of == {path.parent.name}

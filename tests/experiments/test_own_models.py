@@ -13,7 +13,7 @@ from fedsampling.experiments.config import parse
 from fedsampling.learning.models.settings import Model
 from fedsampling.workflow.check import check_all
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.running import execute_all
+from fedsampling.workflow.run import execute_all
 
 MODEL = """from torch import nn
 

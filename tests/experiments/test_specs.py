@@ -8,9 +8,10 @@ from tests.shared import PAPERS, line_of, lines_of
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
+from fedsampling.experiments.dataset_uses import dataset_uses
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import changed, load_papers, resolve_experiments, scale_of
-from fedsampling.experiments.specs import RunSpec, dataset_uses, jobs
+from fedsampling.experiments.specs import RunSpec, jobs
 from fedsampling.workflow.plan import plan
 
 TRAINING = yaml.safe_load("""

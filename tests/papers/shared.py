@@ -14,7 +14,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import judge_function
 from fedsampling.experiments.simulations.simulation import tidy
-from fedsampling.workflow.drawing import summarise
+from fedsampling.workflow.draw import summarise
 from fedsampling.workflow.project import Project
 
 KEYS = (

@@ -8,16 +8,16 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from fedsampling.report.draw.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
 
 from fedsampling.base.text import show
 from fedsampling.evidence.statistics import LEVEL
 from fedsampling.evidence.verdicts import UNDECIDED
 from fedsampling.experiments.papers import draw_function, judge_function, load_paper
 from fedsampling.report import content, findings
-from fedsampling.report.drawing.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
 from fedsampling.report.names import paper_name
 from fedsampling.report.overview import readme_table
-from fedsampling.workflow import drawing
+from fedsampling.workflow import draw
 
 from .shared import KEYS, PAPERS, behind, project, published
 
@@ -226,7 +226,7 @@ def test_pages_have_the_verdicts_of_the_claims(key):
     """Findings, history, the README's table and the seeds of the cards."""
     paper = project().plan.paper(key)
     runs = {name: published(key, name) for name in paper.experiments}
-    judged = content.claims(drawing.judge_claims(paper, project(), runs))
+    judged = content.claims(draw.judge_claims(paper, project(), runs))
     claims = {claim.id: claim for claim in judged}
     listed = listed_verdicts(key)
     for name, (ours, verdict) in listed.items():

@@ -9,7 +9,7 @@ from fedsampling.base.files import read_record
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Past
 from fedsampling.report import content, findings
-from fedsampling.workflow import drawing, reporting
+from fedsampling.workflow import draw, report
 from fedsampling.workflow.project import Project
 
 KEY = "first2022paper"
@@ -134,15 +134,15 @@ def test_the_document_has_every_paper_and_no_place_left_open():
 def test_the_document_is_what_the_shipped_runs_give(tmp_path):
     project_of_all = Project(Config(), tmp_path / "results", PAPERS)
     for key in project_of_all.plan.papers:
-        assert drawing.draw(key, project_of_all) == 0
-    reporting.write_findings(project_of_all, only_check=True)
+        assert draw.draw(key, project_of_all) == 0
+    report.write_findings(project_of_all, only_check=True)
 
 
 @pytest.mark.parametrize("restriction", [{"papers": ["rizk2022importance"]}, {}])
 def test_findings_of_some_papers_never_replace_those_of_all(tmp_path, restriction):
     config = Config(scale="quick", data="embedded", **restriction)
     with pytest.raises(InputError, match=r"set both to null|not judged yet"):
-        reporting.write_findings(Project(config, tmp_path, PAPERS), only_check=True)
+        report.write_findings(Project(config, tmp_path, PAPERS), only_check=True)
 
 
 def test_a_speed_up_of_zero_is_a_missed_target():

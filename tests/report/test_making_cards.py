@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fedsampling.experiments.specs import DatasetUse
+from fedsampling.experiments.dataset_uses import DatasetUse
 from fedsampling.report.data_cards import build, listing, overview
 
 SETTINGS = {"agents": 100, "smallest": 79, "largest": 688, "alpha": 0.5}

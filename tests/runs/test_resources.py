@@ -9,15 +9,13 @@ from tests.shared import PAPERS
 from fedsampling.experiments.config import Cluster
 from fedsampling.experiments.simulations.simulation import Simulation
 from fedsampling.experiments.specs import Job, RunSpec
+from fedsampling.runs.measurements import Measured, load_measurements, measurement_key
 from fedsampling.runs.resources import (
     DEFAULTS,
     PAPER_KIND_DEFAULT,
-    Measured,
     Need,
     excesses,
     jobs_per_gpu,
-    load_measurements,
-    measurement_key,
     need,
     partition_limits,
     request,

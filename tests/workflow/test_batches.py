@@ -17,9 +17,10 @@ from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED
 from fedsampling.experiments.config import Config
 from fedsampling.learning.models.devices import stack_bytes
 from fedsampling.runs import places
-from fedsampling.runs.resources import Measured, RuleResources, measurement_key, save_measurements
+from fedsampling.runs.measurements import Measured, measurement_key, save_measurements
+from fedsampling.runs.rule_resources import RuleResources
 from fedsampling.workflow import gpus as gpus_module
-from fedsampling.workflow import running
+from fedsampling.workflow import run as running
 from fedsampling.workflow.gpus import SHARED_BY, VISIBLE, assigned
 from fedsampling.workflow.plan import QUICK_JOBS_PER_PROCESS, plan
 from fedsampling.workflow.project import Project

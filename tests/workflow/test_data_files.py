@@ -13,7 +13,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256
 from fedsampling.cli import main
 from fedsampling.data.sources.sources import SOURCES, official_datasets
-from fedsampling.workflow.data_files import fetch_each, verify_dataset, verify_each
+from fedsampling.workflow.fetch_data import fetch_each
+from fedsampling.workflow.verify_data import verify_dataset, verify_each
 
 PAPERS = Path(__file__).parents[2] / "papers"
 SETTINGS = {"scale": "quick", "data": "embedded", "papers": ["rizk2022importance"]}

@@ -16,8 +16,10 @@ from fedsampling.learning.models.settings import Model
 from fedsampling.runs import store
 from fedsampling.runs.execute import execute
 from fedsampling.workflow import doctor
-from fedsampling.workflow.doctor import check_network, recheck
+from fedsampling.workflow import recheck as rechecking
+from fedsampling.workflow.doctor import check_network
 from fedsampling.workflow.project import Project
+from fedsampling.workflow.recheck import recheck
 
 PAPER = "rizk2022importance"
 
@@ -127,7 +129,7 @@ def test_a_share_is_drawn_by_a_seed(project):
 
 def test_a_spot_check_keeps_to_its_processor_time(project, monkeypatch):
     clock = iter(range(0, 1000, 4))
-    monkeypatch.setattr(doctor.time, "process_time", lambda: next(clock))
+    monkeypatch.setattr(rechecking.time, "process_time", lambda: next(clock))
     assert len(recheck(project)) == 4  # which ends 16 seconds after the start: another may take 5
 
 
@@ -152,4 +154,4 @@ def test_rounding_explains_differences_of_runs_that_amplify_it(tmp_path, sampler
     where = Where(tmp_path, None)
     (table,) = simulation.simulate("generated", [0], where).tables
     run = RunSpec({}, "generated", 0)
-    assert doctor.is_sensitive(simulation, run, table, where) == sensitive
+    assert rechecking.is_sensitive(simulation, run, table, where) == sensitive

@@ -5,7 +5,7 @@ from tests.shared import PAPERS
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.papers import load_paper
-from fedsampling.runs.resources import load_measurements
+from fedsampling.runs.measurements import load_measurements
 from fedsampling.workflow import estimate as estimating
 from fedsampling.workflow.project import Project
 

@@ -8,11 +8,11 @@ from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
-from fedsampling.workflow import drawing, reporting
+from fedsampling.workflow import draw, report
 from fedsampling.workflow.check import check_all
-from fedsampling.workflow.judging import _decisive
+from fedsampling.workflow.judge import _decisive
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.running import execute_all
+from fedsampling.workflow.run import execute_all
 
 ALL = sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml"))
 DIRICHLET = {"name": "all_by_dirichlet", "alpha": 0.1, "clients": 50}
@@ -42,7 +42,7 @@ def test_with_another_partition_the_figure_says_so_and_its_claim_is_not_run(tmp_
     mnist = {"dataset": {"partition": DIRICHLET}, "rounds": 4, "seeds": 1}
     overrides = dict.fromkeys(experiments) | {"mnist": mnist}
     dirichlet = computed(project(tmp_path, paper, "dirichlet", overrides))
-    assert drawing.draw(paper, dirichlet) == 0
+    assert draw.draw(paper, dirichlet) == 0
     figure = exhibit(dirichlet, paper, "figure1")
     assert change in " ".join(figure["notes"])
     assert {"svg", "png", "csv"} <= figure["files"].keys()
@@ -51,7 +51,7 @@ def test_with_another_partition_the_figure_says_so_and_its_claim_is_not_run(tmp_
     assert claim["verdict"] == "not run"
     assert claim["reason"].startswith("Not judged: ")
     assert change in claim["reason"]
-    assert reporting.build_report(dirichlet).is_file()
+    assert report.build_report(dirichlet).is_file()
 
 
 def test_seeds_additions_and_other_cases_do_not_withhold_a_verdict():
@@ -72,10 +72,10 @@ def shared(tmp_path_factory):
 def test_every_artefact_is_drawn_under_random_overrides(paper, trial, shared):
     trial_project = valid(paper, trial, shared)
     overrides = trial_project.config.overrides
-    assert drawing.draw(paper, computed(trial_project)) == 0, overrides
+    assert draw.draw(paper, computed(trial_project)) == 0, overrides
     for name in trial_project.plan.papers[paper].artefacts:
         assert exhibit(trial_project, paper, name)["files"], (name, overrides)
-    assert reporting.build_report(trial_project).is_file()
+    assert report.build_report(trial_project).is_file()
 
 
 def valid(paper, trial, results):

@@ -162,7 +162,7 @@ def test_planning_imports_no_heavy_library():
     """Every cluster job parses the Snakefile again."""
     code = (
         "import sys; from fedsampling.workflow.snakefile import open_project; "
-        "from fedsampling.runs.resources import RuleResources; "
+        "from fedsampling.runs.rule_resources import RuleResources; "
         "from snakemake.settings.types import ConfigSettings; "
         "open_project({'scale': 'quick', 'data': 'embedded'}, ConfigSettings()).digests; "
         "heavy = {'torch', 'pandas', 'matplotlib', 'pyarrow'}; "

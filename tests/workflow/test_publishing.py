@@ -25,8 +25,9 @@ from fedsampling.runs import places, store
 from fedsampling.runs.execute import execute
 from fedsampling.runs.places import CARDS, INDEX, published_runs
 from fedsampling.workflow import plan as workflow
+from fedsampling.workflow.init import create_working_folder, project_files
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.publishing import create_working_folder, project_files, publish_runs
+from fedsampling.workflow.publish import publish_runs
 
 SHIPPED = ROOT / "published_runs"
 RIZK = "rizk2022importance"

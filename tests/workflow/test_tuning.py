@@ -9,7 +9,7 @@ from tests.processes import complaint_of
 from tests.shared import PAPERS
 
 from fedsampling.cli import main
-from fedsampling.workflow.running import COLUMNS, merged
+from fedsampling.workflow.tune import COLUMNS, merged
 
 HEADER = ",".join(COLUMNS)
 

@@ -17,8 +17,8 @@ from fedsampling.base.files import check_writable, digest
 from fedsampling.base.stopping import Stop, Stopped, watching
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_arrays import sha256_of
+from fedsampling.experiments.fingerprints import fingerprint
 from fedsampling.experiments.simulations.network import Training
-from fedsampling.experiments.specs import fingerprint
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.places import PUBLISHED, published_runs
+from fedsampling.workflow.init import project_folder
 from fedsampling.workflow.plan import plan
-from fedsampling.workflow.publishing import project_folder
 
 SCALES = ("paper", "reduced", "quick")  # the largest first
 

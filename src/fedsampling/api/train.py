@@ -159,7 +159,7 @@ def train(
     [0, 1, 2]
     """
     from fedsampling.evidence.histories import NAMES, PREFIX
-    from fedsampling.runs.execute import device as available_device
+    from fedsampling.runs.environment import device as available_device
 
     check_data(data)
     keywords: dict[str, Any] = {"steps": steps, "epochs": epochs, **settings}

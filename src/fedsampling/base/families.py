@@ -21,7 +21,8 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 
 from fedsampling.base.errors import InputError, import_error_lines, nearest
 from fedsampling.base.lazy import pd
-from fedsampling.base.records import Strict, as_input_error, class_error, short
+from fedsampling.base.record_errors import as_input_error, class_error, short
+from fedsampling.base.records import Strict
 
 OWN_FILE = "schemes_of_"  # prefix of modules loaded from user files
 Member = TypeVar("Member", bound="Named")

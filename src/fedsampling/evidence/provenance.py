@@ -220,7 +220,7 @@ class Recomputed:
     hash: str
     # whether the two tables are equal, or equal within :data:`TOLERANCE` and
     # :data:`ACCURACY_TOLERANCE`.  "rounding" means that they agree in the first rounds, and that
-    # rounding explains the rest: see :func:`fedsampling.workflow.doctor.is_sensitive`
+    # rounding explains the rest: see :func:`fedsampling.workflow.recheck.is_sensitive`
     outcome: Outcome
     # largest difference relative to the metric's largest value; −1 if rows differ
     difference: float

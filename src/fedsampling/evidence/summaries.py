@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import DamagedError
 from fedsampling.base.files import decoding, read_bytes, remove
-from fedsampling.base.records import merge
+from fedsampling.base.nested import merge
 from fedsampling.evidence.statistics import half_width
-from fedsampling.runs import store
+from fedsampling.runs import noted_parquet, store
 
 SUMMARY = "fedsampling.summary"  # kind of file
 NAMES, NUMBERS = ["case", "sampler", "metric"], ["seed", "at"]  # all columns but ``value``
@@ -251,14 +251,14 @@ def write(
         for _, _, result in runs
     }
     noted = {"settings": settings, "facts": dict(facts), "by_case": by_case, "costs": costs}
-    store.write(out, SUMMARY, table, json.dumps({**noted, "digest": digest(rows)}))
+    noted_parquet.write(out, SUMMARY, table, json.dumps({**noted, "digest": digest(rows)}))
 
 
 def load(path: Path) -> Summary:
     """Open and verify a summary."""
     with decoding(path, "missing or corrupt", "delete it and rerun the command"):
         table = pq.read_table(pa.BufferReader(read_bytes(path)))
-        noted = store.verified(table.schema, SUMMARY)
+        noted = noted_parquet.verified(table.schema, SUMMARY)
         rows = table.to_pandas()
         if digest(rows) != noted["digest"]:
             raise ValueError("rows differ from their digest")
@@ -274,7 +274,7 @@ def load(path: Path) -> Summary:
 def read_costs(path: Path) -> dict[str, tuple[float, str | None]]:
     """Read the seconds and the device of each run of a summary, by the run's hash."""
     with decoding(path, "missing or corrupt", "delete it and rerun the command"):
-        noted = store.verified(pq.read_schema(pa.BufferReader(read_bytes(path))), SUMMARY)
+        noted = noted_parquet.verified(pq.read_schema(pa.BufferReader(read_bytes(path))), SUMMARY)
         return {name: (seconds, device) for name, (seconds, device) in noted["costs"].items()}
 
 
@@ -293,7 +293,7 @@ def digest(rows: pd.DataFrame) -> str:
         content.update(codes.astype(np.int64).tobytes())
     for column in NUMBERS:
         content.update(rows[column].to_numpy(np.int64).tobytes())
-    content.update(store.as_written(rows["value"]))
+    content.update(noted_parquet.as_written(rows["value"]))
     return content.hexdigest()
 
 

@@ -12,9 +12,10 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from fedsampling.base.code import allow
 from fedsampling.base.errors import InputError, gathering, naming
-from fedsampling.base.records import Strict, check, distinct, short
+from fedsampling.base.record_errors import short
+from fedsampling.base.records import Strict, check, distinct
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.data.sources.local_files import folder
+from fedsampling.data.sources.mirrors import folder
 from fedsampling.samplers.users.files import load_file
 
 MIRROR_VARIABLE = "FEDSAMPLING_MIRROR"

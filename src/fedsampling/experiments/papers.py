@@ -17,7 +17,8 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from fedsampling.base.errors import InputError, check_known, naming, nearest
-from fedsampling.base.records import Strict, check, distinct, short
+from fedsampling.base.record_errors import short
+from fedsampling.base.records import Strict, check, distinct
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.experiments.paper_modules import function_of
 from fedsampling.experiments.registration import (

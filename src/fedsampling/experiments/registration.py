@@ -18,7 +18,8 @@ from pydantic import Field
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import digest, read_record
-from fedsampling.base.records import Strict, check, merge
+from fedsampling.base.nested import merge
+from fedsampling.base.records import Strict, check
 
 CONFIRM = "confirm_"  # prefix of experiments with fresh seeds
 FIRST_SEED = 1000  # seeds below have been used for exploring, tuning and pilots

@@ -15,15 +15,8 @@ from pydantic import Field, field_validator, model_validator
 
 from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.families import load_members
-from fedsampling.base.records import (
-    Positive,
-    Strict,
-    check,
-    differences,
-    flat,
-    hashed_if_set,
-    merge,
-)
+from fedsampling.base.nested import differences, flat, merge
+from fedsampling.base.records import Positive, Strict, check, hashed_if_set
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_modules import make_package
 from fedsampling.experiments.papers import NO_PAPERS, Paper, check_names, load_paper

@@ -16,9 +16,9 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, write_record
 from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.sources.local_files import place_of
+from fedsampling.data.sources.mirrors import place_of
 from fedsampling.data.sources.sources import SOURCES, VERIFIED, Source, editions
-from fedsampling.experiments.specs import DatasetUse
+from fedsampling.experiments.dataset_uses import DatasetUse
 from fedsampling.report.content import validated
 from fedsampling.report.text import macro
 

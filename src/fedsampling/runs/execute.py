@@ -4,17 +4,11 @@ A job ends by writing its manifest, which lists its runs and their digests.  Lat
 Snakemake wait for this file.
 """
 
-import os
-import platform
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +17,19 @@ import numpy as np
 from fedsampling.base import inputs, machine, memory
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable, digest, write_json
-from fedsampling.base.lazy import torch
 from fedsampling.base.stopping import Stop
-from fedsampling.experiments.config import PRODUCTS_VARIABLE, Config
+from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Simulated, Where
-from fedsampling.experiments.specs import PAPERS, Job, RunSpec, users_files
+from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.runs import store
+from fedsampling.runs.environment import choose_products, device, environment
 from fedsampling.runs.leases import hold_leases
 from fedsampling.runs.made import generation_of, record_of_job
 from fedsampling.runs.places import run_stores
-from fedsampling.samplers.users.files import read_at_load
+from fedsampling.runs.users_inputs import read_by_users, recording_of_users, users_code
 
-LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "torch")
-# Environment variables that select kernels, and so the rounding, of libraries.
-KERNELS = (
-    "ATEN_CPU_CAPABILITY",
-    PRODUCTS_VARIABLE,
-    "MKL_CBWR",
-    "MKL_ENABLE_INSTRUCTIONS",
-    "NPY_DISABLE_CPU_FEATURES",
-    "ONEDNN_MAX_CPU_ISA",
-    "OPENBLAS_CORETYPE",
-)
 Progress = Callable[[str, int, int], None]
 
 
@@ -153,7 +136,11 @@ def _compute(
     started, clock = datetime.now(UTC), time.perf_counter()
     # Diverging runs overflow in every round; their `diverged_at` records the divergence.
     observed = users_code(due[0][0])
-    with memory.in_a_line(), np.errstate(over="ignore", invalid="ignore"), _recording(observed):
+    with (
+        memory.in_a_line(),
+        np.errstate(over="ignore", invalid="ignore"),
+        recording_of_users(observed),
+    ):
         data, seeds = due[0][1].data, [run.seed for _, run in due]
         simulation = due[0][0].simulation
         if isinstance(simulation, Network):
@@ -162,7 +149,7 @@ def _compute(
         else:
             simulated = simulation.simulate(data, seeds, where, report)
     seconds = time.perf_counter() - clock
-    read = _read_by_users(due[0][0]) if observed else {}
+    read = read_by_users(due[0][0]) if observed else {}
     return simulated, {
         **({"read": read} if read else {}),
         "inputs": dict(simulated.inputs),
@@ -174,54 +161,6 @@ def _compute(
         **environment(where.device, networks=job.uses_gpu),
         **where.notes,
     }
-
-
-# Inputs of users' code.
-#
-# The package's own code reads nothing but data that are compared with a digest in the settings.
-# Users' samplers, models and run kinds may read anything: it goes into the records of their runs.
-
-
-_records: list[inputs.Recording] = []  # of all simulations of this process
-
-
-@contextmanager
-def _recording(observed: bool) -> Iterator[None]:
-    with inputs.recording() if observed else nullcontext() as record:
-        yield
-    if record:
-        _records.append(record)
-
-
-def users_code(job: Job) -> bool:
-    """Whether users' code takes part in the runs of a job."""
-    return bool(users_files(job.simulation)) or job.kind.__module__.startswith(f"{PAPERS}.")
-
-
-def _read_by_users(job: Job) -> dict[str, str]:
-    """Return what users' code read in this process, when it was imported included.
-
-    All that it read so far counts, because what one run reads may be remembered for the next one.
-    """
-    at_load = read_at_load() if users_files(job.simulation) else {}
-    return inputs.merged(at_load, *(record.states() for record in _records))
-
-
-def choose_products(config: Config) -> None:
-    """Use the configured library for matrix products; must be called before the first product."""
-    if config.products != "auto":
-        os.environ[PRODUCTS_VARIABLE] = config.products
-
-
-def device(config: Config) -> str:
-    """Return the device that trains networks, by PyTorch's name."""
-    if config.device == "cpu":
-        return "cpu"
-    if torch.cuda.is_available():
-        return "cuda"
-    if config.device == "cuda":
-        raise InputError("device: 'cuda' needs a GPU, and PyTorch sees none; use cpu or auto")
-    return "cpu"
 
 
 def locate(run_hash: str, target: Path, shared: list[Path], code: str) -> store.Result | None:
@@ -239,51 +178,3 @@ def locate_shared(run_hash: str, shared: Iterable[Path], code: str) -> store.Res
     """Return a finished run from the first store that has it: of this code, or else of another."""
     runs = (store.find([folder], run_hash, key) for folder in shared for key in (code, None))
     return next(filter(None, runs), None)
-
-
-@cache
-def environment(device: str = "cpu", networks: bool = False) -> dict[str, Any]:
-    """Return the environment of a run: package, commit, libraries, kernel settings, device."""
-    kernels = {name: os.environ[name] for name in KERNELS if os.environ.get(name)}
-    if networks and device == "cpu":
-        from fedsampling.learning.models import products
-
-        kernels["products"] = products.library()
-    return {
-        "package": metadata.version("fedsampling"),
-        "commit": _commit(),
-        "python": platform.python_version(),
-        "versions": {name: metadata.version(name) for name in LIBRARIES},
-        "kernels": kernels,
-        "device": _device(device),
-    }
-
-
-def _commit() -> str | None:
-    """Return the checkout's commit, with "-dirty" if tracked files differ from it.
-
-    Published runs do not count: publishing one experiment must not mark the next one's runs.
-    None outside a checkout, and for an installed package inside another project's checkout.
-    """
-    no_published_runs = [":/", ":(top,exclude)published_runs"]
-    try:
-        _git("ls-files", "--error-unmatch", __file__)
-        commit = _git("rev-parse", "--short=12", "HEAD")
-        changes = _git("status", "--porcelain", "--untracked-files=no", "--", *no_published_runs)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return f"{commit}-dirty" if changes else commit
-
-
-def _git(*arguments: str) -> str:
-    command = ["git", "-C", str(Path(__file__).parent), *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=True, timeout=10
-    ).stdout.strip()
-
-
-def _device(device: str) -> str:
-    if device == "cuda":
-        return f"cuda: {torch.cuda.get_device_name()}"
-    threads = os.environ.get("OMP_NUM_THREADS", "all")
-    return f"cpu: {machine.processor()}, {threads} thread{'' if threads == '1' else 's'}"

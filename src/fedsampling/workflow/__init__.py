@@ -11,19 +11,24 @@ if TYPE_CHECKING:
     from . import check as check
     from . import check_sampler as check_sampler
     from . import comparing as comparing
-    from . import data_files as data_files
-    from . import deciding as deciding
+    from . import decide as decide
     from . import doctor as doctor
-    from . import drawing as drawing
+    from . import draw as draw
     from . import estimate as estimate
-    from . import judging as judging
+    from . import fetch_data as fetch_data
+    from . import init as init
+    from . import judge as judge
     from . import listing as listing
     from . import project as project
-    from . import publishing as publishing
-    from . import registering as registering
-    from . import reporting as reporting
-    from . import running as running
+    from . import publish as publish
+    from . import recheck as recheck
+    from . import register as register
+    from . import report as report
+    from . import run as run
+    from . import schema as schema
     from . import status as status
+    from . import tune as tune
+    from . import verify_data as verify_data
 
 observe()  # before this package's own files are read
 

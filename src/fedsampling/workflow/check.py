@@ -6,7 +6,7 @@ from fedsampling.experiments.simulations.network import Network
 from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job
 from fedsampling.report.citation import paper_bibtex
-from fedsampling.runs.execute import device
+from fedsampling.runs.environment import device
 from fedsampling.workflow.job_costs import available_data, max_bytes_of_job, work_of
 from fedsampling.workflow.project import Project
 

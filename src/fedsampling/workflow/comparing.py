@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.errors import InputError, check_known, naming
-from fedsampling.base.records import check, merge
+from fedsampling.base.nested import merge
+from fedsampling.base.records import check
 from fedsampling.base.text import align
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.data.datasets.dataset import Dataset
@@ -40,10 +41,10 @@ from fedsampling.samplers.checks.check import check_sampler
 from fedsampling.samplers.checks.rounds import N
 from fedsampling.samplers.protocol.base import Scheme, scheme
 from fedsampling.samplers.users.files import load_file
-from fedsampling.workflow.drawing import draw
+from fedsampling.workflow.draw import draw
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.reporting import build_report
-from fedsampling.workflow.running import execute_all
+from fedsampling.workflow.report import build_report
+from fedsampling.workflow.run import execute_all
 
 REPLACED_EXPERIMENT = "digit"  # whose data are replaced
 CLIENTS_PER_SELECTED, MAX_SELECTED = 5, 10  # one client in five is selected, at most ten

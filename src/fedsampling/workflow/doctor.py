@@ -4,13 +4,9 @@ Lists the hardware and libraries, and trains every network for a small round in 
 whose results must agree.  A failed check is one line with its fix.
 """
 
-import random
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from math import inf
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,23 +17,10 @@ from torch import Tensor
 from fedsampling.base import machine
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import write_record
-from fedsampling.base.lazy import pd
 from fedsampling.base.memory import available
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.evidence.provenance import (
-    ACCURACY_TOLERANCE,
-    RECHECK,
-    TOLERANCE,
-    Recomputed,
-    compare_tables,
-)
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.simulations.network import Network as Trained
-from fedsampling.experiments.simulations.network import load_problem
-from fedsampling.experiments.simulations.simulation import Simulation, Where
-from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.learning.models import products
 from fedsampling.learning.models.devices import precise
 from fedsampling.learning.models.dropout import Keeper
@@ -47,13 +30,10 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.samples import Inputs
 from fedsampling.learning.training.step import sgd_step
-from fedsampling.runs import store
-from fedsampling.runs.execute import choose_products, device, environment, locate_shared
-from fedsampling.runs.places import run_stores
+from fedsampling.runs.environment import choose_products, device, environment
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup, Slots
-from fedsampling.workflow.project import Project
 
 CLIENTS, BATCH = 3, 8  # size of the small round
 ROUND = LocalWork(batch=BATCH, step=0.01, steps=2)
@@ -64,7 +44,6 @@ KINDS: Sequence[tuple[tuple[int, ...], int | None, Inputs]] = (
     ((500,), None, "raw"),
 )  # shapes of samples, classes and inputs; each network uses the first that it accepts
 MAX_ROUNDING = 0.02  # relative to an update's norm; rectifiers near zero give 0.005 in deep nets
-
 ON_CPU = "train on the CPU (device: cpu), and report this"
 PLAIN_KERNELS = "start with MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=AVX2, and report this"
 
@@ -207,115 +186,3 @@ def _distance(first: Array, second: Array) -> float:
     """Return the largest distance of two updates, relative to the norm of the second."""
     norms = np.linalg.norm(second, axis=1)
     return float((np.linalg.norm(first - second, axis=1) / np.where(norms > 0, norms, 1)).max())
-
-
-# Rerun finished runs on this machine and compare the results with the stored results.
-#
-# ``make reproduce`` rechecks a few runs that need no data files, and the report shows the outcome.
-# ``fedsampling recheck --share`` rechecks more.  The results go to no store.
-
-
-SPOT_CHECK_SECONDS = 20.0  # processor time of a spot check
-MAX_RUN_SECONDS = 5.0  # duration of a run in a spot check
-MAX_RUNS = 24
-FIXED = {"delays", "label_counts", "labels"}  # information that training does not change
-PERTURBATION = 2.0**-24  # of initial parameters: half the spacing of numbers near 1
-
-
-def recheck(
-    project: Project, share: float | None = None, seed: int | None = None
-) -> list[Recomputed]:
-    """Rerun some finished runs, and write the outcome to ``recheck.json``.
-
-    Runs that measure the speed of the machine are never chosen.
-
-    `share`: share of all finished runs.  If None, runs that need no data files, up to 20 seconds of
-    processor time. `seed`: seed that selects the runs; default: today's date.
-    """
-    with project.made("recheck").making():
-        return _recheck(project, share, seed)
-
-
-def _recheck(project: Project, share: float | None, seed: int | None) -> list[Recomputed]:
-    drawn_by = datetime.now(UTC).date().toordinal() if seed is None else seed
-    configured: dict[str, tuple[Job, RunSpec]] = {}  # each run once
-    for job in project.plan.jobs.values():
-        for run in job.runs:
-            if share is not None or run.data == "generated":
-                configured.setdefault(run.hash, (job, run))
-    drawn = [*configured.values()]
-    random.Random(drawn_by).shuffle(drawn)
-    choose_products(project.config)
-    where = Where(project.data, project.config.mirror, device(project.config))
-    recomputed: list[Recomputed] = []
-    start = time.process_time()
-    chosen = _finished(project, drawn, share is None)
-    if share is not None:
-        finished = list(chosen)
-        chosen = iter(finished[: max(1, round(share * len(finished)))])
-    for job, run, before in chosen:
-        (table,) = job.simulation.simulate(run.data, [run.seed], where).tables
-        outcome, difference, until = compare_tables(table, before.table)
-        late = until is not None and until > _first_round(table)
-        if late and is_sensitive(job.simulation, run, table, where):
-            outcome = "rounding"
-        if before.metadata["digest"] in (store.digest(table), store.digest(store.rounded(table))):
-            outcome, difference = "equal", 0.0
-        recomputed.append(Recomputed(job.name, run.seed, run.hash, outcome, difference, until))
-        spent = time.process_time() - start
-        if share is None and (
-            len(recomputed) == MAX_RUNS or spent > SPOT_CHECK_SECONDS - MAX_RUN_SECONDS
-        ):
-            break
-    tolerances = {"tolerance": TOLERANCE, "accuracy_tolerance": ACCURACY_TOLERANCE}
-    runs = [asdict(result) for result in recomputed]
-    write_record(project.folder / RECHECK, {"drawn_by": drawn_by, **tolerances, "runs": runs})
-    return recomputed
-
-
-def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", where: Where) -> bool:
-    """Whether differences in rounding, such as between processors, change the course of a run.
-
-    They may if the sampler reads losses or updates, because ties may be decided differently.
-    Otherwise, the run in `table` is repeated with initial parameters changed by
-    :data:`PERTURBATION`.
-    """
-    if not isinstance(settings, Trained):
-        return False
-    if settings.sampler.needs - FIXED:
-        return True
-    problem = load_problem(settings, run.data, where)
-    network = settings.model.build(problem.x.shape[1:], problem.classes)
-
-    def draw(rng: np.random.Generator) -> dict[str, Array]:
-        return {
-            name: value + PERTURBATION * rng.choice([-1, 1], value.shape)
-            for name, value in network.draw(rng).items()
-        }
-
-    (perturbed,) = settings.on(
-        problem, run.data, [run.seed], where, network=replace(network, draw=draw)
-    )
-    later = (table["at"] > _first_round(table)).to_numpy()  # a model of zeros has ties at first
-    return compare_tables(perturbed[later], table[later])[0] == "differs"
-
-
-def _first_round(table: "pd.DataFrame") -> int:
-    """Return the first round with measurements; values of the whole run have the round −1."""
-    return int(table.loc[table["at"] >= 0, "at"].min())
-
-
-def _finished(
-    project: Project, drawn: Iterable[tuple[Job, RunSpec]], spot: bool
-) -> Iterator[tuple[Job, RunSpec, store.Result]]:
-    """Read the finished runs that can be compared, lazily, because reading takes time.
-
-    A spot check leaves out long runs.  The seeds of a job are trained together and share its time;
-    a single seed may take nearly as long as all seeds.
-    """
-    stores = run_stores(project.results, project.config)[1]
-    for job, run in drawn:
-        result = locate_shared(run.hash, stores, job.code)
-        limit = MAX_RUN_SECONDS / len(job.runs) if spot else inf
-        if result and result.metadata["seconds"] <= limit:
-            yield job, run, result

@@ -10,8 +10,9 @@ from fedsampling.base.progress import reporter
 from fedsampling.base.text import align, format_bytes, format_duration
 from fedsampling.data.sources.fetch import download_sizes
 from fedsampling.experiments.specs import Job
+from fedsampling.runs.measurements import Measured, measurement_key, save_measurements
 from fedsampling.runs.places import run_stores, unfinished_runs
-from fedsampling.runs.resources import Measured, excesses, measurement_key, save_measurements
+from fedsampling.runs.resources import excesses
 from fedsampling.runs.store import find
 from fedsampling.workflow.job_costs import measure
 from fedsampling.workflow.project import Project

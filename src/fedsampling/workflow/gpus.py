@@ -18,7 +18,8 @@ from filelock import FileLock, Timeout
 
 from fedsampling.base import machine
 from fedsampling.experiments.specs import Job
-from fedsampling.runs.resources import jobs_per_gpu, load_measurements
+from fedsampling.runs.measurements import load_measurements
+from fedsampling.runs.resources import jobs_per_gpu
 from fedsampling.workflow.project import Project
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"

@@ -16,7 +16,7 @@ import numpy as np
 from fedsampling.base import memory
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.local_files import place_of
+from fedsampling.data.sources.mirrors import place_of
 from fedsampling.data.sources.sources import editions
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.simulations.network import Network, check_pairs, pair_bytes
@@ -24,8 +24,8 @@ from fedsampling.experiments.simulations.simulation import Where
 from fedsampling.experiments.specs import Job
 from fedsampling.learning.models.settings import Model
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.runs.execute import device
-from fedsampling.runs.resources import Measured
+from fedsampling.runs.environment import device
+from fedsampling.runs.measurements import Measured
 
 if TYPE_CHECKING:
     from fedsampling.learning.training.launches import Launches

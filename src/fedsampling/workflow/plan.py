@@ -13,10 +13,11 @@ from fedsampling.base.errors import InputError, check_known, gathering
 from fedsampling.base.files import digest
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
+from fedsampling.experiments.dataset_uses import DatasetUse, dataset_uses
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.registration import CONFIRM
 from fedsampling.experiments.resolving import load_papers
-from fedsampling.experiments.specs import DatasetUse, Job, dataset_uses
+from fedsampling.experiments.specs import Job
 from fedsampling.runs.places import CARDS, PAPERS, PUBLISHED, RESULTS, published_runs
 from fedsampling.samplers.users.files import load_file
 from fedsampling.workflow.best_scale import at_best

@@ -22,9 +22,10 @@ from fedsampling.base import inputs
 from fedsampling.base.files import write_text
 from fedsampling.base.records import check
 from fedsampling.experiments.config import Config
+from fedsampling.experiments.dataset_uses import DatasetUse
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import folders_of
-from fedsampling.experiments.specs import DatasetUse, Job, RunSpec
+from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.workflow.plan import Plan
 
 

@@ -11,7 +11,7 @@ from tests.data.datasets.tff_files import unchecked
 from tests.data.packing import pack
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.datasets import dataset, femnist
+from fedsampling.data.datasets import dataset, femnist, nist
 
 loaded = partial(load, "femnist")
 
@@ -98,13 +98,13 @@ def by_write(folder, additional=None):
 
 def test_images_are_matched_by_content_and_grouped_by_writer(tmp_path):
     target = tmp_path / "femnist.npz"
-    femnist.convert(by_class(tmp_path), by_write(tmp_path), target)
-    samples = femnist.read(target)
+    nist.convert(by_class(tmp_path), by_write(tmp_path), target)
+    samples = nist.read(target)
     assert samples.x[:, 0, 0].tolist() == [10, 20, 30, 40, 50]
     assert samples.y.tolist() == [7, 20, 61, 0, 0]  # LEAF's numbers
-    assert "".join(femnist.CLASSES[label] for label in samples.y) == "7Kz00"
+    assert "".join(nist.CLASSES[label] for label in samples.y) == "7Kz00"
     assert samples.writer.tolist() == [0, 0, 1, 2, 2]
-    repeated = femnist.first_repeated(samples)  # of every writer but the first, as LEAF does
+    repeated = nist.first_repeated(samples)  # of every writer but the first, as LEAF does
     assert repeated.x[:, 0, 0].tolist() == [10, 20, 30, 30, 40, 40, 50]
     assert samples.classes == 62
     with np.load(target) as arrays:
@@ -114,14 +114,14 @@ def test_images_are_matched_by_content_and_grouped_by_writer(tmp_path):
 def test_an_image_in_only_one_archive_is_rejected(tmp_path):
     writers = by_write(tmp_path, {f"by_write/{IMAGES[50][1][:-1]}2.png": png(60)})
     with pytest.raises(InputError, match=r"is not in by_class\.zip"):
-        femnist.convert(by_class(tmp_path), writers, tmp_path / "femnist.npz")
+        nist.convert(by_class(tmp_path), writers, tmp_path / "femnist.npz")
     assert not (tmp_path / "femnist.npz").exists()
 
 
 def test_shrunk_images_have_the_weights_of_the_lanczos_window():
     # One white column of 128: its weight in each of the 28 columns is the window's value.
     column, scale = 50, 128 / 28
-    result = femnist.shrink(png(255 * (np.arange(128) == column)))[14].astype(float)
+    result = nist.shrink(png(255 * (np.arange(128) == column)))[14].astype(float)
     centre = (np.arange(28) + 0.5) * scale
     distance = (np.arange(128)[:, None] + 0.5 - centre) / scale
     window = np.where(abs(distance) < 3, np.sinc(distance) * np.sinc(distance / 3), 0)

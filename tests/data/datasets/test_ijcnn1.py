@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsampling.data.datasets.ijcnn1 import parse_libsvm
+from fedsampling.data.datasets.libsvm import parse_libsvm
 
 from .loading import load
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedsampling.data.datasets import mnist
+from fedsampling.data.datasets import idx, mnist
 from fedsampling.data.samples import Samples
 
 
@@ -14,7 +14,7 @@ def test_bytes_written_by_hand_are_read_as_written(tmp_path):
     content = bytes.fromhex("00000c02 00000002 00000003 00000001 00000002 ffffffff")
     content += bytes.fromhex("80000000 7fffffff 00000000")
     (tmp_path / "small.gz").write_bytes(gzip.compress(content))
-    values = mnist.read_idx(tmp_path / "small.gz")
+    values = idx.read_idx(tmp_path / "small.gz")
     assert values.dtype == np.int32
     assert values.tolist() == [[1, 2, -1], [-(2**31), 2**31 - 1, 0]]
 
@@ -32,7 +32,7 @@ def test_bytes_written_by_hand_are_read_as_written(tmp_path):
     ],
 )
 def test_samples_per_class_and_mean_pixels_are_the_published_ones(name, train, test, mean, mirror):
-    samples = mnist.read(name, Path(mirror, name))
+    samples = idx.read(name, Path(mirror, name))
     assert np.bincount(samples.y).tolist() == train
     assert np.bincount(samples.y_test).tolist() == test
     assert samples.x.shape == (60_000, 28, 28)
@@ -61,7 +61,7 @@ def test_labels_of_other_images_are_rejected(tmp_path):
 
 
 def test_real_writers_have_19_to_131_training_images_mostly_of_all_digits(mirror):
-    digits = mnist.read("mnist", Path(mirror, "mnist"))
+    digits = idx.read("mnist", Path(mirror, "mnist"))
     parts = (f"qmnist-{part}-labels-idx2-int.gz" for part in ("train", "test"))
     samples = mnist.add_writers(digits, *(Path(mirror, "qmnist", file) for file in parts))
     sizes = np.unique_counts(samples.writer).counts

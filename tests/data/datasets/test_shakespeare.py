@@ -10,7 +10,8 @@ from tests.data.packing import pack
 
 from fedsampling.base.errors import InputError
 from fedsampling.data.datasets import shakespeare
-from fedsampling.data.datasets.shakespeare import encode_windows, parse, pooled, read, windows
+from fedsampling.data.datasets.roles import parse, pooled, read
+from fedsampling.data.datasets.shakespeare import encode_windows, windows
 from fedsampling.data.partitions.partition import split
 
 TEXTS = {

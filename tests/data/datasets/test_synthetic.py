@@ -9,14 +9,8 @@ from scipy import stats
 from tests.data.datasets.loading import load
 
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.synthetic import (
-    CLASSES,
-    DIMENSION,
-    Regression,
-    Synthetic,
-    draw,
-    sample_sizes,
-)
+from fedsampling.data.datasets.regression import Regression
+from fedsampling.data.datasets.synthetic import CLASSES, DIMENSION, Synthetic, draw, sample_sizes
 
 
 def test_labels_are_those_of_the_clients_own_model():

@@ -6,17 +6,8 @@ import rdata
 from tests.data.packing import pack
 
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.tables import (
-    ARCHIVE,
-    SIGNALS,
-    Layout,
-    Letter,
-    features,
-    read,
-    read_archive,
-    split_by_label,
-    standardised,
-)
+from fedsampling.data.datasets.tables import Layout, Letter, read, split_by_label, standardised
+from fedsampling.data.datasets.uci_har import ARCHIVE, SIGNALS, features, read_archive
 
 LAYOUT = Layout("Toy", label="kind", features=2, per_label=(2, 1), owner="who", owners=2)
 

@@ -11,9 +11,9 @@ from tests.data.datasets.loading import load
 from tests.data.datasets.tff_files import archive_of, hdf5_of, unchecked
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.datasets import dataset, tff
-from fedsampling.data.datasets.shakespeare import VOCABULARIES, encode
-from fedsampling.data.datasets.tff import sequences
+from fedsampling.data.datasets import cookup, dataset, emnist_digits, tff
+from fedsampling.data.datasets.characters import VOCABULARIES, encode
+from fedsampling.data.datasets.tff_shakespeare import sequences
 from fedsampling.data.federated import share_of_largest
 from fedsampling.data.samples import Samples
 
@@ -48,11 +48,11 @@ def test_unbalanced_set_must_hold_its_published_share(share, fits):
     x, x_test = np.zeros((1000, 28, 28), np.float32), np.zeros((40_832, 0), np.float32)
     samples = Samples("cookup_1", x, y, x_test, y_test, 10, writer)
     if fits:
-        tff.check_unbalanced(samples, 1)
+        cookup.check_unbalanced(samples, 1)
         samples = replace(samples, y_test=y_test[1:])
     reason = "40,832 test samples" if fits else "about 82% of the samples"
     with pytest.raises(InputError, match=reason):
-        tff.check_unbalanced(samples, 1)
+        cookup.check_unbalanced(samples, 1)
 
 
 # TFF's Shakespeare: chunks of six characters, one label per step.
@@ -175,13 +175,13 @@ def test_the_archive_of_digits_is_read_once_and_kept(tmp_path, monkeypatch, forg
 )
 def test_the_unbalanced_stand_in_has_the_published_imbalance(name, settings, top, share):
     data = load(name, **settings)
-    assert data.n_clients == tff.WRITERS
+    assert data.n_clients == emnist_digits.WRITERS
     assert share_of_largest(data.n_samples, top) == pytest.approx(share, abs=0.02)
     np.testing.assert_allclose(data.p, data.n_samples / len(data.x))
 
 
 def test_unbalanced_files_are_read_from_dataverses_archive(tmp_path, monkeypatch):
-    monkeypatch.setattr(tff, "check_unbalanced", lambda *_: None)  # of two writers, not 3,383
+    monkeypatch.setattr(cookup, "check_unbalanced", lambda *_: None)  # of two writers, not 3,383
     clients = {name: [digit(0.5, k % 10) for k in range(n)] for name, n in (("b", 20), ("a", 4))}
     names = ("cookup_train_1.h5", "cookup_train_2.h5", "cookup_train_3.h5", "test.h5")
     archive = tmp_path / "mirror/cookup/dataverse_files.zip"

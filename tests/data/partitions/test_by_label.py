@@ -8,7 +8,8 @@ from scipy import stats
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.by_label import by_digit, label_skew, sizes
+from fedsampling.data.partitions.by_label import by_digit
+from fedsampling.data.partitions.label_skew import label_skew, sizes
 from fedsampling.data.shares import starts
 
 # Of every digit as many samples as MNIST has.

@@ -11,14 +11,8 @@ from scipy import stats
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import share_of_largest
-from fedsampling.data.partitions.partition import (
-    SETS,
-    at_least,
-    by_owner,
-    sample_clients,
-    split,
-    unbalance,
-)
+from fedsampling.data.partitions.partition import at_least, by_owner, sample_clients, split
+from fedsampling.data.partitions.unbalanced import SETS, unbalance
 from fedsampling.data.shares import starts
 
 owners = st.lists(st.integers(0, 9), min_size=1, max_size=80)

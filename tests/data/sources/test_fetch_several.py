@@ -5,8 +5,8 @@ import pytest
 from tests.shared import line_of, lines_of
 
 from fedsampling.base.files import write_bytes
+from fedsampling.data.sources.cache import converted
 from fedsampling.data.sources.fetch import fetch_all, fetch_dataset
-from fedsampling.data.sources.local_files import converted
 from fedsampling.data.sources.sources import SOURCES
 
 from .publisher import big, files_in, put

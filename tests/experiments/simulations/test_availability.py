@@ -7,7 +7,8 @@ from small_runs import NOWHERE
 from small_runs import column as by_round
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import check, merge
+from fedsampling.base.nested import merge
+from fedsampling.base.records import check
 from fedsampling.experiments.simulations.network import load_trace
 from fedsampling.experiments.simulations.simulation import Simulation
 from fedsampling.learning.training.learner import NetworkLearner

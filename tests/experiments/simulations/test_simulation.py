@@ -6,7 +6,8 @@ from papers.harshvardhan2025latency.simulations import STUDIES
 from small_runs import NOWHERE, SMALL, load_all_kinds, settings, tables
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import check, merge
+from fedsampling.base.nested import merge
+from fedsampling.base.records import check
 from fedsampling.experiments.simulations.simulation import Simulation
 
 STUDIED = sorted(set(STUDIES) - {"overhead"})  # which is timed

@@ -7,7 +7,7 @@ from small_runs import tables, wide
 
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations import weights
-from fedsampling.experiments.simulations.weights import counts
+from fedsampling.experiments.simulations.label_counts import counts
 
 SCHEMES = ["full", "md", "uniform", "poisson", "binomial", "clustered", "optimal"]
 SCALARS = ["sigma", "alpha", "variance_of_sum", "clients_mean", "clients_variance"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.workflow.mutations import stepping, world
 from tests.workflow.mutations.table import TABLE, of_results
 
-from fedsampling.experiments import specs
+from fedsampling.experiments import fingerprints
 
 RESULTS = dict(of_results())  # after which the results are the same
 
@@ -26,8 +26,8 @@ def built(root):
 
 def warm():
     """Parse this package once, before the processes are forked."""
-    for path in specs.PACKAGE.rglob("*.py"):
-        specs._read(path)
+    for path in fingerprints.PACKAGE.rglob("*.py"):
+        fingerprints._read(path)
 
 
 @contextlib.contextmanager

@@ -22,8 +22,9 @@ from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
 from fedsampling.report import site  # noqa: F401
 from fedsampling.runs import execute
-from fedsampling.workflow import comparing, data_files, doctor, drawing, reporting, running  # noqa: F401
+from fedsampling.workflow import comparing, draw, fetch_data, recheck, report  # noqa: F401
 from fedsampling.workflow.project import Project
+from fedsampling.workflow.run import run_jobs
 
 LAST = Path(".steps.json")  # parameters of the last runs, as in Snakemake's folder .snakemake
 RESULTS = Path("results")
@@ -116,14 +117,14 @@ def run(name, opened=None):
     opened = opened or project()
     kind, _, what = name.partition(" ")
     if kind == "run":
-        return running.run_jobs([what], opened)
+        return run_jobs([what], opened)
     if kind == "draw":
-        return drawing.draw(what, opened)
+        return draw.draw(what, opened)
     if kind == "card":
-        return len([*data_files.describe_each([what], opened, as_json=True, ship=False)]) * 0
+        return len([*fetch_data.describe_each([what], opened, as_json=True, ship=False)]) * 0
     if kind == "recheck":
-        return len(doctor.recheck(opened, seed=1)) * 0
-    return len(str(reporting.build_report(opened))) * 0
+        return len(recheck.recheck(opened, seed=1)) * 0
+    return len(str(report.build_report(opened))) * 0
 
 
 def update(root):

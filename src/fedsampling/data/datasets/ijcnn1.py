@@ -12,39 +12,19 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from fedsampling.base.arrays import Array, Bools, Ints
+from fedsampling.base.arrays import Bools, Ints
 from fedsampling.base.files import sha256_by_name
 from fedsampling.base.records import Part, Positive, Variance, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData
+from fedsampling.data.datasets.libsvm import Rows, parse_libsvm
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.data.partitions.by_label import label_skew, sizes
+from fedsampling.data.partitions.label_skew import label_skew, sizes
 from fedsampling.data.samples import Samples, gather
 from fedsampling.data.shares import starts
 from fedsampling.data.sources.fetch import fetch
 from fedsampling.data.sources.sources import SOURCES
 from fedsampling.data.stand_ins import vectors
-
-# LIBSVM's sparse text format.
-
-
-Rows = tuple[Array, Array]  # features and labels
-
-
-def parse_libsvm(text: bytes, features: int) -> Rows:
-    """Parse sparse LIBSVM text, ``label index:value ...`` per line, as x (rows, features) and y."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    # Fast: Python loops over rows only, and one C call converts all numbers.
-    entries = np.array([line.count(b":") for line in lines], np.int64)
-    numbers = np.array(b" ".join(lines).replace(b":", b" ").split(), dtype=np.float64)
-    label = np.concatenate([[0], np.cumsum(1 + 2 * entries)])
-    y = numbers[label[:-1]]
-    pairs = np.delete(numbers, label[:-1]).reshape(-1, 2)
-    row = np.repeat(np.arange(len(lines)), entries)
-    x = np.zeros((len(lines), features))
-    x[row, pairs[:, 0].astype(np.int64) - 1] = pairs[:, 1]
-    return x, y
-
 
 M = 22
 ROWS = 35_000

@@ -1,7 +1,7 @@
 """Data that the papers themselves generate; the setting `data` has no effect.
 
-Synthetic(α, β) is classification in which models and features differ between clients; Quadratic and
-the regression are linear, with features or models of each client's own.
+Synthetic(α, β) is classification in which models and features differ between clients; Quadratic is
+linear, with features of each client's own.
 
 References
 ----------
@@ -10,8 +10,6 @@ T. Li, Sahu, Zaheer, Sanjabi, Talwalkar, Smith: Federated Optimization in Hetero
 meaning of β = 0 follow the authors' ``generate_synthetic.py``.
 Harshvardhan, Yu, Šimunić Rosing, Mazumdar: Client Selection in Federated Learning with Data
 Heterogeneity and Network Latencies. 2025 (arXiv 2504.01921), sections 3 and 7 (Quadratic).
-E. Rizk, S. Vlaski, A. H. Sayed: Federated learning under importance sampling. IEEE Transactions on
-Signal Processing, 2022, section V-A (the regression).
 """
 
 from pathlib import Path
@@ -21,9 +19,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.records import NotNegative, Positive, Range, Strict, Variance
+from fedsampling.base.records import NotNegative, Positive, Range, Variance
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.dataset import ConvexData, NetworkData, PublishedData
+from fedsampling.data.datasets.dataset import NetworkData, PublishedData
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Variant, split
 from fedsampling.data.samples import Samples, gather
@@ -96,10 +94,6 @@ def draw(
     return np.concatenate(xs), np.concatenate(ys)
 
 
-# The Quadratic of harshvardhan2025latency: linear regression, each client with its own features and
-# its own test set.
-
-
 class Quadratic(NetworkData, name="quadratic", title="Quadratic"):
     """Linear regression with heterogeneous features, Harshvardhan et al. 2025, section 3."""
 
@@ -139,56 +133,3 @@ class Quadratic(NetworkData, name="quadratic", title="Quadratic"):
         start, start_test = (np.arange(m + 1) * count for count in (self.samples, self.tests))
         p = np.full(m, 1 / m)
         return FederatedDataset("quadratic", x, y, start, p, x_test, y_test, start_test=start_test)
-
-
-# The simulated regression of Rizk et al. 2022.
-
-
-class Few(Strict):
-    """Noise variances with a few noisy agents; all other agents have the same variance.
-
-    The first agents are noisy.  This is no restriction, because all other properties of agents,
-    including E_k and B_k, have the same distribution for all agents.
-    """
-
-    few: Positive = Field(description="noisy agents")
-    factor: Variance = Field(description="their variance over the others'")
-    others: Variance = Field(description="σ²_v,k of all others")
-
-
-class Regression(ConvexData, name="regression", title="Linear regression"):
-    """Simulated linear regression of Rizk et al. 2022, section V-A."""
-
-    agents: Positive = Field(description="K")
-    samples: Positive = Field(description="N_k")
-    dimension: Positive = Field(description="M")
-    eigenvalues: Range = Field(description="range of those of R_u,k")
-    noise: Range | Few = Field(description="range of σ²_v,k, log-uniform; or a few noisy agents")
-
-    def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
-        """Draw d_k(n) = u_{k,n} w* + v_k(n) for all agents (equation 54).
-
-        In the paper u_{k,n} is zero-mean Gaussian with covariance R_{u,k}, and v_k(n) Gaussian with
-        variance sigma_{v,k}^2; it gives neither covariances nor variances.  Our choice: R_{u,k} =
-        Q_k diag(lambda_k) Q_k^T with Q_k from the Haar measure and lambda_k uniform on
-        `eigenvalues`; sigma_{v,k}^2 log-uniform on `noise`, or as in :class:`Few`; w* ~ N(0, I).
-        Each has its own generator, so a change of the noise leaves features and w* unchanged.
-
-        Returns x of shape (K N_k, M), p_k = 1/K, no test samples.
-        """
-        K, N_k, M = self.agents, self.samples, self.dimension
-        w_star = stream(seed, "data.model").standard_normal(M)
-        features, disturbance = stream(seed, "data.features"), stream(seed, "data.noise")
-        # Haar up to the signs of columns, which cancel in R_{u,k}.
-        Q = np.linalg.qr(features.standard_normal((K, M, M)))[0]
-        spread = np.sqrt(features.uniform(*self.eigenvalues, (K, 1, M)))
-        u = (features.standard_normal((K, N_k, M)) * spread) @ Q.transpose(0, 2, 1)
-        noise = self.noise
-        low, high = (noise.others, noise.others) if isinstance(noise, Few) else noise
-        log_variance = disturbance.uniform(np.log(low), np.log(high), (K, 1))
-        if isinstance(noise, Few):
-            log_variance[: noise.few] += np.log(noise.factor)
-        d = u @ w_star + np.exp(log_variance / 2) * disturbance.standard_normal((K, N_k))
-        x, y, start = u.reshape(K * N_k, M), d.ravel(), np.arange(K + 1) * N_k
-        tests = np.empty((0, M)), np.empty(0)
-        return FederatedDataset("regression", x, y, start, np.full(K, 1 / K), *tests)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:  # for completion in editors, and for type checkers
     from fedsampling.data.partitions.by_label import AllByDirichlet as AllByDirichlet
     from fedsampling.data.partitions.by_label import ByDigit as ByDigit
     from fedsampling.data.partitions.by_label import Dirichlet as Dirichlet
-    from fedsampling.data.partitions.partition import ByWriter as ByWriter
     from fedsampling.data.partitions.partition import Partition
     from fedsampling.data.partitions.rotation import Rotated as Rotated
+    from fedsampling.data.partitions.unbalanced import ByWriter as ByWriter
 else:
 
     def __getattr__(name: str) -> "type[Partition]":

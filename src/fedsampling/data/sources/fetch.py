@@ -16,19 +16,17 @@ from fedsampling import __version__
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.files import replacing, writing
 from fedsampling.base.lazy import requests
+from fedsampling.data.sources.cache import locked
 from fedsampling.data.sources.local_files import (
     MAX_UNKNOWN_BYTES,
     PIECE_BYTES,
     CorruptError,
     copy,
-    folder,
     is_packed,
     is_verified,
-    locked,
-    names_in_mirror,
-    path_in_mirror,
     verify,
 )
+from fedsampling.data.sources.mirrors import folder, names_in_mirror, path_in_mirror
 from fedsampling.data.sources.sources import Source, editions, no_files
 
 Tell = Callable[[str, int, int], None]  # name, bytes received, bytes in total

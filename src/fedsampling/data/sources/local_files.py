@@ -1,19 +1,15 @@
-"""Local data files: verification against the published file, and unpacking of archives."""
+"""Local data files: comparison with the published file, copies, and archives."""
 
 import bz2
 import gzip
 import hashlib
 import lzma
-import os
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
-
-from filelock import FileLock
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import checked, reading, writing
@@ -85,59 +81,6 @@ def _pieces(path: Path, opener: Callable[..., Any]) -> Iterator[bytes]:
         if error.errno is None:  # bz2 reports data in another format in this way
             raise CorruptError(f"cannot be decompressed ({error})") from error
         raise InputError(f"{path}: cannot be read ({error.strerror}); make it readable") from error
-
-
-# Mirrors: folders with copies of the official files, tried before the publishers.
-
-
-_NEVER_PACKED = (*OPENERS, ".webp", ".zip")  # already compressed
-
-
-def folder(mirror: str) -> Path:
-    """Return a mirror's folder, with ``~`` expanded."""
-    return Path(os.path.expanduser(mirror))  # Path.expanduser fails for unknown users
-
-
-def path_in_mirror(source: Source, mirror: str) -> Path | None:
-    """Return the path of a file in a mirror's folder, plain or packed; None if absent."""
-    paths = (folder(mirror) / name for name in names_in_mirror(source))
-    return next((path for path in paths if path.is_file()), None)
-
-
-def place_of(source: Source, cache: Path, mirror: str | None) -> str:
-    """Return "cache", "mirror" or "", the place of a file, without reading it."""
-    if source.path_in(cache).is_file():
-        return "cache"
-    return "mirror" if mirror and path_in_mirror(source, mirror) else ""
-
-
-def names_in_mirror(source: Source) -> list[str]:
-    """Return the possible paths of the file in a mirror."""
-    never = PurePosixPath(source.file).suffix in _NEVER_PACKED
-    return [f"{source.name}{suffix}" for suffix in ("", *(() if never else OPENERS))]
-
-
-# Files in the cache that only one process at a time may create.
-
-
-@contextmanager
-def locked(target: Path) -> Iterator[None]:
-    """Lock a file, so that only one process at a time creates it; others wait."""
-    lock = target.with_name(f"{target.name}.lock")
-    with writing(lock):
-        checked(lock).parent.mkdir(parents=True, exist_ok=True)
-        acquired = FileLock(lock).acquire()
-    with acquired:
-        yield
-
-
-def converted(target: Path, make: Callable[[Path], None]) -> Path:
-    """Return a cached file that is slow to derive from verified files; create it once."""
-    if not target.is_file():
-        with locked(target):
-            if not target.is_file():
-                make(target)
-    return target
 
 
 def unpack(archive: Path, folder: Path) -> None:

@@ -15,7 +15,7 @@ from fedsampling.base.lazy import pd
 from fedsampling.base.records import NotNegative, Positive, Strict
 from fedsampling.data.datasets.dataset import ConvexData
 from fedsampling.data.datasets.ijcnn1 import Ijcnn1
-from fedsampling.data.datasets.synthetic import Regression
+from fedsampling.data.datasets.regression import Regression
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.simulation import (
     Progress,

@@ -16,8 +16,9 @@ from pydantic import AfterValidator, BeforeValidator
 
 from fedsampling.base.families import Named
 from fedsampling.base.lazy import pd
+from fedsampling.base.record_errors import short
 from fedsampling.base.records import Seed as Seed
-from fedsampling.base.records import Strict, distinct, short
+from fedsampling.base.records import Strict, distinct
 from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint

@@ -10,7 +10,7 @@ Fraboni, Vidal, Kameni, Lorenzi: A General Theory for Client Sampling in Federat
 IJCAI-FL workshop 2022 (arXiv 2107.12211), Table 1 and Appendix A.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -21,17 +21,7 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.lazy import pd
 from fedsampling.base.records import Positive, Strict
 from fedsampling.base.streams import Draws
-from fedsampling.data.datasets.dataset import Dataset
-from fedsampling.data.federated import FederatedDataset
-from fedsampling.experiments.simulations.simulation import (
-    NoSampler,
-    Progress,
-    Simulated,
-    Simulation,
-    Where,
-    at_most_all,
-    tidy,
-)
+from fedsampling.experiments.simulations.simulation import Progress, Simulation, at_most_all, tidy
 from fedsampling.samplers.basic import MD, Binomial, Full, Poisson, Uniform
 from fedsampling.samplers.clustered import ClusteredSize, allocate_by_size
 from fedsampling.samplers.optimal import Available, probabilities
@@ -198,38 +188,3 @@ def _per_round(omega: Array, p: Array, expected_clients: Array | float) -> dict[
         "clients_mean": count,
         "clients_variance": (count - expected_clients) ** 2,
     }
-
-
-# Counts of each client's training samples and labels.
-#
-# The dataset is loaded as for training, so that the counts describe the clients of a training run.
-
-
-class ClientCounts(Simulation, name="partition"):
-    """Count the samples and labels of each client."""
-
-    step_seconds: ClassVar[float] = 0.5
-
-    dataset: Dataset
-    sampler: NoSampler
-
-    def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
-    ) -> Simulated:
-        """Partition the dataset with each seed; count ``samples`` and ``label=<c>`` per client."""
-        tables = []
-        for index, seed in enumerate(seeds):
-            dataset = self.dataset.load(data, seed, where.cache, where.mirror)
-            tables.append(counts(dataset))
-            progress(index)
-        return Simulated(tables, dataset.inputs, dataset.unverified)  # the same for all seeds
-
-
-def counts(dataset: FederatedDataset) -> "pd.DataFrame":
-    """Count samples and labels by client: a run table."""
-    client = np.arange(dataset.n_clients)
-    columns = {"samples": (client, dataset.n_samples.astype(np.float64))}
-    if dataset.classes is not None:
-        for label, count in enumerate(dataset.label_counts().T):
-            columns[f"count/label={label}"] = (client, count.astype(np.float64))
-    return tidy(columns)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import short
+from fedsampling.base.record_errors import short
 from fedsampling.base.streams import stream
 from fedsampling.samplers.protocol.base import Scheme
 

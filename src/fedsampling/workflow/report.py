@@ -21,7 +21,7 @@ from fedsampling.report import content, findings
 from fedsampling.report.overview import declared, readme_table, tallies
 from fedsampling.report.standing import sentences
 from fedsampling.runs.places import RESULTS
-from fedsampling.workflow.drawing import draw, is_outdated, judge_claims
+from fedsampling.workflow.draw import draw, is_outdated, judge_claims
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.status import UNFINISHED, why_unfinished
 

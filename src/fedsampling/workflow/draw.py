@@ -24,9 +24,9 @@ from fedsampling.report.drawing.curves import undrawn
 from fedsampling.report.drawing.style import without_printed
 from fedsampling.runs.finished import Finished
 from fedsampling.runs.places import run_stores
-from fedsampling.workflow import judging
+from fedsampling.workflow.judge import judge, warn_unfit
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.summarising import NotComputedError, summarise
+from fedsampling.workflow.summarise import NotComputedError, summarise
 
 
 def draw(paper: str, project: Project, unfinished: bool = False) -> int:
@@ -193,13 +193,13 @@ def _render(
     except Exception as error:  # a paper's function may rely on the paper's settings
         if not (used and project.config.changes(spec.key)):
             raise
-        judging.warn_unfit(spec, artefact, "not drawn, because its layout does not fit", error)
+        warn_unfit(spec, artefact, "not drawn, because its layout does not fit", error)
         return save(undrawn(used, described.kind == "figure", changed(used)))
 
 
 def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "claims") -> Path:
     """Write the verdicts on a paper's claims, from its remaining experiments, to a folder."""
-    claims = [asdict(claim) for claim in judging.judge(spec, project, loaded)]
+    claims = [asdict(claim) for claim in judge(spec, project, loaded)]
     out = project.folder / to / f"{spec.key}.json"
     write_record(out, {"paper": spec.key, "claims": claims})
     return out

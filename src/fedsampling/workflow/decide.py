@@ -22,8 +22,8 @@ from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.experiments.registration import with_seeds
 from fedsampling.runs import store
 from fedsampling.runs.places import finished_runs, run_stores
-from fedsampling.workflow import judging
 from fedsampling.workflow.best_scale import LARGEST_FIRST, jobs_at
+from fedsampling.workflow.judge import confirmations
 from fedsampling.workflow.project import Project
 
 RESULTS_NAME = "decide"  # subfolder of the results, so that a report's plan stays as it is
@@ -109,7 +109,7 @@ def _steps(project: Project, names: Sequence[str]) -> tuple[list[Step], list[str
     check_known(names, known, "claim: '{}' is unknown")
     steps, others = [], []
     for key, paper in papers.items():
-        for claim, (confirmation, reason) in judging.confirmations(project, key).items():
+        for claim, (confirmation, reason) in confirmations(project, key).items():
             name = f"{key}/{claim}"
             if names and not {name, key, claim} & set(names):
                 continue

@@ -33,7 +33,7 @@ from fedsampling.experiments.resolving import load_kinds
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.summarising import summarise
+from fedsampling.workflow.summarise import summarise
 
 
 @dataclass(frozen=True)

@@ -1,64 +1,20 @@
-"""Running jobs one after another: ``fedsampling run``, and the trials of ``fedsampling tune``."""
+"""Tuning on a holdout: run the trials, record the best cases in ``chosen.csv``, run these cases.
 
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+The experiment ``tuning_<name>`` runs all cases of ``<name>`` on a holdout.  One of the paper's
+artefacts scores them; its table has the columns of ``chosen.csv``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from math import isclose
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base.errors import InputError, check_known, gathering
+from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.files import write_text
-from fedsampling.base.progress import reporter
-from fedsampling.base.stopping import Stopped, requeue, watching
 from fedsampling.experiments.papers import draw_function
 from fedsampling.experiments.shorthand import TUNING
-from fedsampling.experiments.specs import Job
-from fedsampling.runs.execute import execute, stacks
-from fedsampling.runs.places import is_published
-from fedsampling.workflow.gpus import assigned, sharing
 from fedsampling.workflow.project import Project
-
-
-def run_jobs(names: Sequence[str], project: Project) -> int:
-    """Run jobs one after another, print their manifests, and return the exit status."""
-    problems: list[str] = []
-    jobs = []
-    for name in names:
-        with gathering(problems):
-            jobs.append(project.plan.job(name))
-    if problems:
-        raise InputError(*problems)
-    return execute_all(jobs, project, lambda manifest: print(manifest, flush=True))
-
-
-def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path], None]) -> int:
-    """Run jobs one after another; return the exit status of :func:`run_jobs`."""
-    gpu = any(job.uses_gpu and not is_published(job) for job in jobs)
-    waits = "all GPUs are in use; waiting"
-    current = ""
-    try:
-        with (
-            watching(project.config.cluster.grace) as stop,
-            assigned(gpu, lambda: print(waits, file=sys.stderr), sharing(jobs, project)),
-            reporter() as progress,
-        ):
-            config, results = project.config, project.results
-            for group in stacks(jobs):
-                current = group[0].name
-                stop.begin()
-                for manifest in execute(group, config, results, progress, stop):
-                    notify(manifest)
-    except Stopped as stopped:
-        print(f"{current}: {stopped}; run the same command to resume", file=sys.stderr, flush=True)
-        return requeue()
-    return 0
-
-
-# Tuning on a holdout: run the trials, record the best cases in ``chosen.csv``, run these cases.
-#
-# The experiment ``tuning_<name>`` runs all cases of ``<name>`` on a holdout.  One of the paper's
-# artefacts scores them; its table has the columns of ``chosen.csv``.
-
+from fedsampling.workflow.run import execute_all
 
 COLUMNS = ("experiment", "sampler", "case", "step", "score", "chosen")
 CHOSEN = "chosen.csv"
@@ -142,7 +98,7 @@ def _run(project: Project, echo: Callable[[str], None]) -> int:
 def _scores(project: Project, paper: str, experiment: str) -> list[dict[str, str]]:
     """Score the trials of an experiment with the paper's artefact whose name ends with tuning."""
     from fedsampling.evidence import summaries
-    from fedsampling.workflow.summarising import summarise  # imports pandas
+    from fedsampling.workflow.summarise import summarise  # imports pandas
 
     spec, tuning = project.plan.paper(paper), f"{TUNING}{experiment}"
     drawn = [name for name, artefact in spec.artefacts.items() if tuning in artefact.experiments]

@@ -9,27 +9,27 @@ from tests.shared import ROOT
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
-from fedsampling.workflow import listing
+from fedsampling.workflow import schema
 
 
 def test_the_repositorys_generated_files_are_up_to_date(monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert listing.differing() == []
+    assert schema.differing() == []
 
 
 def test_the_default_configuration_has_the_defaults_of_the_model():
-    assert Config(**yaml.safe_load(listing.documented())) == Config()
+    assert Config(**yaml.safe_load(schema.documented())) == Config()
 
 
 def test_changed_values_are_accepted_but_an_unknown_key_is_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(listing, "REPOSITORY", tmp_path)
-    listing.write()
+    monkeypatch.setattr(schema, "REPOSITORY", tmp_path)
+    schema.write()
     path = tmp_path / "config.yaml"
     path.write_text(path.read_text().replace("scale: quick", "scale: paper"))
-    assert listing.differing() == []
+    assert schema.differing() == []
     path.write_text(path.read_text() + "scal: paper\n")
-    assert listing.differing() == ["config.yaml"]
+    assert schema.differing() == ["config.yaml"]
 
 
 @pytest.mark.parametrize("name", ["config", "paper"])
@@ -45,7 +45,7 @@ def test_schemas_accept_the_repositorys_files_and_reject_a_misspelt_key(name):
 
 def test_other_folders_are_not_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for verb in (listing.write, listing.check):
+    for verb in (schema.write, schema.check):
         with pytest.raises(InputError, match="is not the repository of this fedsampling"):
             verb()
     assert list(tmp_path.iterdir()) == []

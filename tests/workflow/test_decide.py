@@ -8,8 +8,8 @@ import yaml
 from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
-from fedsampling.workflow import deciding
-from fedsampling.workflow.deciding import Step, _table, decide
+from fedsampling.workflow import decide as deciding
+from fedsampling.workflow.decide import Step, _table, decide
 from fedsampling.workflow.project import Project
 
 STEP = Step(

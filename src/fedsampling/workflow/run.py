@@ -1,0 +1,49 @@
+"""Jobs, one after another: ``fedsampling run``."""
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from fedsampling.base.errors import InputError, gathering
+from fedsampling.base.progress import reporter
+from fedsampling.base.stopping import Stopped, requeue, watching
+from fedsampling.experiments.specs import Job
+from fedsampling.runs.execute import execute, stacks
+from fedsampling.runs.places import is_published
+from fedsampling.workflow.gpus import assigned, sharing
+from fedsampling.workflow.project import Project
+
+
+def run_jobs(names: Sequence[str], project: Project) -> int:
+    """Run jobs one after another, print their manifests, and return the exit status."""
+    problems: list[str] = []
+    jobs = []
+    for name in names:
+        with gathering(problems):
+            jobs.append(project.plan.job(name))
+    if problems:
+        raise InputError(*problems)
+    return execute_all(jobs, project, lambda manifest: print(manifest, flush=True))
+
+
+def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path], None]) -> int:
+    """Run jobs one after another; return the exit status of :func:`run_jobs`."""
+    gpu = any(job.uses_gpu and not is_published(job) for job in jobs)
+    waits = "all GPUs are in use; waiting"
+    current = ""
+    try:
+        with (
+            watching(project.config.cluster.grace) as stop,
+            assigned(gpu, lambda: print(waits, file=sys.stderr), sharing(jobs, project)),
+            reporter() as progress,
+        ):
+            config, results = project.config, project.results
+            for group in stacks(jobs):
+                current = group[0].name
+                stop.begin()
+                for manifest in execute(group, config, results, progress, stop):
+                    notify(manifest)
+    except Stopped as stopped:
+        print(f"{current}: {stopped}; run the same command to resume", file=sys.stderr, flush=True)
+        return requeue()
+    return 0
