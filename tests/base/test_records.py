@@ -11,7 +11,6 @@ from tests.shared import line_of
 from fedsampling.base import families
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.families import Named, members_within
-from fedsampling.base.nested import merge
 from fedsampling.base.records import Strict, check, distinct
 
 
@@ -91,27 +90,6 @@ def test_any_value_gives_a_record_or_one_line_errors(value, key):
         check(Drawing, {key: value}, "file: ")
     for line in lines:
         assert line.startswith(f"file: {key}")
-
-
-class TestMerge:
-    def test_mappings_merge_key_by_key_and_lists_are_replaced(self):
-        base = {"a": {"b": 1, "c": [1, 2]}, "d": 1}
-        assert merge(base, {"a": {"c": [3]}}) == {"a": {"b": 1, "c": [3]}, "d": 1}
-
-    def test_another_name_replaces_the_whole_mapping(self):
-        base = {"model": {"name": "linear", "rho": 1}}
-        assert merge(base, {"model": {"name": "tree"}}) == {"model": {"name": "tree"}}
-        assert merge(base, {"model": {"name": "linear", "k": 2}})["model"]["rho"] == 1
-
-    def test_null_removes_a_mapping_and_sets_a_value(self):
-        base = {"cases": {"one": {}, "two": {}}, "alpha": 0.5}
-        merged = merge(base, {"cases": {"one": None}, "alpha": None})
-        assert merged == {"cases": {"two": {}}, "alpha": None}
-
-    def test_neither_argument_is_changed(self):
-        base, changes = {"a": {"b": 1}}, {"a": {"c": 2}}
-        merge(base, changes)["a"]["b"] = 9
-        assert (base, changes) == ({"a": {"b": 1}}, {"a": {"c": 2}})
 
 
 def test_gathering_keeps_each_line_once_and_lets_other_errors_pass():

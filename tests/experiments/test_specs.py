@@ -4,15 +4,13 @@ import json
 
 import pytest
 import yaml
-from tests.shared import PAPERS, line_of, lines_of
+from tests.shared import line_of, lines_of
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.dataset_uses import dataset_uses
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import changed, load_papers, resolve_experiments, scale_of
 from fedsampling.experiments.specs import RunSpec, jobs
-from fedsampling.workflow.plan import plan
 
 TRAINING = yaml.safe_load("""
 kind: federated
@@ -268,40 +266,3 @@ def test_at_paper_scale_a_sampler_runs_only_its_chosen_case_and_those_listed_as_
     assert {job.case for job in result if job.sampler == "weighted"} == {*cases}
     quick = [[job.name for job in jobs(p, Config(scale="quick"))] for p in (tuned, untuned)]
     assert quick[0] == quick[1]
-
-
-# How the papers use the datasets.
-
-
-def test_samplers_and_blocks_share_a_use_of_a_dataset_and_cases_with_other_data_do_not():
-    keys = ["chen2022optimal", "harshvardhan2025latency", "rizk2022importance"]
-    settings = {"scale": "quick", "data": "embedded", "papers": keys}
-    uses = dataset_uses(plan(settings, PAPERS).jobs.values())
-    use, *further_uses = uses["ijcnn1"]
-    assert (use.experiment, use.cases, use.files) == ("classification", ("base",), ("ijcnn1",))
-    assert further_uses
-    assert all(further.settings != use.settings for further in further_uses)
-    assert use.settings["smallest"] == 79
-    assert "name" not in use.settings
-    sets = [use for use in uses["cookup"] if use.experiment == "sets"]
-    assert {use.cases: use.settings["set"] for use in sets} == {
-        (f"dataset{number}",): number for number in (1, 2, 3)
-    }
-    assert {use.experiment for use in uses["nycmesh"]} == {"delays"}  # not studies without detail
-
-
-@pytest.mark.parametrize(
-    ("job", "read"),
-    [
-        ("chen2022optimal/sets/dataset1/none/block-0", ["cookup"]),
-        ("chen2022optimal/writers/dataset1/none/block-0", ["mnist", "qmnist"]),
-        (
-            "harshvardhan2025latency/delays/base/none/block-0",
-            ["nycmesh", "nycmesh/network-map", "async_hfl_delays"],
-        ),
-    ],
-)
-def test_official_files_of_everything_that_a_job_reads_are_fetched(job, read):
-    for data, files in (("official", read), ("embedded", [])):
-        settings = {"scale": "quick", "papers": [job.partition("/")[0]], "shipped": False}
-        assert plan(settings | {"data": data}, PAPERS).datasets(job) == files

@@ -5,9 +5,7 @@ import pandas as pd
 import pytest
 from small_runs import tables, wide
 
-from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations import weights
-from fedsampling.experiments.simulations.label_counts import counts
 
 SCHEMES = ["full", "md", "uniform", "poisson", "binomial", "clustered", "optimal"]
 SCALARS = ["sigma", "alpha", "variance_of_sum", "clients_mean", "clients_variance"]
@@ -41,19 +39,3 @@ def test_errors_do_not_depend_on_where_blocks_end(monkeypatch):
     monkeypatch.setattr(weights, "BLOCK", 100)
     several_blocks = compare(5, "equal", 2, "md", 999, 3)
     pd.testing.assert_frame_equal(one_block, several_blocks, rtol=1e-9, atol=1e-12)
-
-
-# Run tables of partitions.
-
-
-def test_labels_are_counted_by_client():
-    x, y, p = np.zeros((6, 1)), np.array([0, 2, 2, 1, 1, 1]), np.array([0.5, 0.5])
-    tests = {"x_test": x[:0], "y_test": y[:0], "classes": 3}
-    dataset = FederatedDataset(name="small", x=x, y=y, start=np.array([0, 4, 6]), p=p, **tests)
-    table = counts(dataset)
-    assert {metric: rows["value"].tolist() for metric, rows in table.groupby("metric")} == {
-        "samples": [4, 2],
-        "count/label=0": [1, 0],
-        "count/label=1": [1, 2],
-        "count/label=2": [2, 0],
-    }
