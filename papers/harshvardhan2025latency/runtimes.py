@@ -149,7 +149,7 @@ def course(summary: Summary, case: str | None = None) -> pd.DataFrame:
     value = wide[quality]
     if falls(summary):
         dataset = summary.setting("dataset", next(iter(summary.settings["cases"])))
-        from fedsampling.data.datasets.synthetic import Quadratic
+        from fedsampling.data.datasets.quadratic import Quadratic
 
         value = 2 * value / np.sqrt(Quadratic.model_validate(dataset).dimension)
     columns = {"value": value, "counted": spent["seconds"], "all": spent.sum(axis=1)}

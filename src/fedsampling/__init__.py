@@ -67,11 +67,11 @@ _PUBLIC = {
     "left_out": "evidence.fairness",
     "load": "api.load",
     "partitions": "",  # a module
-    "plot": "report.drawing.histories",
+    "plot": "report.drawing.plot",
     "samplers": "",  # a module, which lists its members when it is called
     "scheme": "samplers.protocol.base",
     "summary": "api.summary",
-    "to_latex": "report.drawing.histories",
+    "to_latex": "report.drawing.latex",
     "train": "api.train",
     "tune": "api.tune",
 }
@@ -94,8 +94,8 @@ if TYPE_CHECKING:  # for completion in editors, and for type checkers
     from fedsampling.data.user_frames import from_huggingface as from_huggingface
     from fedsampling.evidence.fairness import by_client as by_client
     from fedsampling.evidence.fairness import left_out as left_out
-    from fedsampling.report.drawing.histories import plot as plot
-    from fedsampling.report.drawing.histories import to_latex as to_latex
+    from fedsampling.report.drawing.latex import to_latex as to_latex
+    from fedsampling.report.drawing.plot import plot as plot
     from fedsampling.samplers.checks.check import check_sampler as check_sampler
     from fedsampling.samplers.protocol.base import Scheme as Scheme
     from fedsampling.samplers.protocol.base import scheme as scheme

@@ -291,7 +291,7 @@ def report(project: "Project", selection: tuple[str, ...], unfinished: bool) -> 
 @option("--seed", type=int, help="Seed that selects the runs; default: today's date.")
 def recheck(project: "Project", share: float | None, seed: int | None) -> Iterator[str]:
     """Rerun some finished runs and compare the results; by default, for about a minute."""
-    from fedsampling.evidence.provenance import recheck_sentence
+    from fedsampling.evidence.recomputed import recheck_sentence
 
     outcomes = workflow.recheck.recheck(project, share, seed)
     for run in outcomes:

@@ -1,18 +1,13 @@
 """What would decide a claim: seeds, by the power of simulated t-tests, and missing runs."""
 
-import json
 from math import inf
 
 import numpy as np
 import pytest
 from scipy import stats
-from tests.shared import PAPERS
 
 from fedsampling.evidence.power import open_intervals, seeds_needed, seeds_sentence
-from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
 from fedsampling.evidence.verdicts import Interval
-from fedsampling.workflow.judge import _settles
-from fedsampling.workflow.plan import plan
 
 
 def drawn(value, deviation, seeds, unit="points", **bounds):
@@ -57,25 +52,3 @@ def test_only_open_intervals_ask_for_seeds():
     assert seeds_sentence([decided, undecided]).endswith(forecast)
     unprinted = drawn(0.5, 1.0, 5, least=0.0, effect=2.0)  # of which the paper prints no number
     assert seeds_sentence([unprinted]).endswith(forecast)
-
-
-# The runs that a claim without verdict still requires.
-
-
-LATENCY = "harshvardhan2025latency"
-
-
-def test_missing_runs_command_and_unverified_copies_are_shown():
-    jobs = plan({"papers": [LATENCY], "scale": "paper"}, PAPERS).jobs.values()
-    due = [job for job in jobs if job.experiment == "femnist" and job.case == "synthetic"]
-    command = f"snakemake --cores all {LATENCY} --config scale=paper"
-    assert _settles(LATENCY, due, RunEvidence()) == f"24 runs of the paper's size: {command}"
-    sentence = _settles(LATENCY, due[:1], RunEvidence(obstacles=(UNVERIFIED,)))
-    assert sentence.startswith("1 run of the paper's size: ")
-    assert sentence.endswith("this copy has none")
-
-
-def test_a_claim_with_published_runs_needs_no_more_runs(pipeline):
-    path = pipeline.results / "claims" / "rizk2022importance.json"
-    claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
-    assert {claim["settles"] for claim in claims} == {"snakemake --cores all --config scale=best"}

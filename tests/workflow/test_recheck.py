@@ -4,7 +4,7 @@ import pytest
 from tests.shared import PAPERS
 
 from fedsampling.base.records import check
-from fedsampling.evidence import provenance
+from fedsampling.evidence import recomputed
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.simulations.simulation import Simulation, Where
 from fedsampling.experiments.specs import RunSpec
@@ -45,9 +45,9 @@ def test_runs_are_compared_with_the_stored_results(project, by, outcome):
     checked = recheck(project)
     assert len(checked) == 9
     assert {run.outcome for run in checked} == {outcome}
-    assert provenance.read_recheck(project.folder / provenance.RECHECK) == checked
+    assert recomputed.read_recheck(project.folder / recomputed.RECHECK) == checked
     agree = 0 if outcome == "differs" else 9
-    sentence = provenance.recheck_sentence(checked)
+    sentence = recomputed.recheck_sentence(checked)
     assert sentence.startswith(f"Recomputed on this machine: {agree} of 9 agree")
 
 

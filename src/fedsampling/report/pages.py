@@ -15,7 +15,7 @@ from markupsafe import Markup
 from fedsampling.base import files
 from fedsampling.base.text import listed
 from fedsampling.evidence.grades import LABELS
-from fedsampling.evidence.provenance import (
+from fedsampling.evidence.recomputed import (
     ACCURACY_TOLERANCE,
     TOLERANCE,
     Recomputed,

@@ -16,7 +16,7 @@ from PIL import Image
 
 from fedsampling.base import files
 from fedsampling.base.errors import InputError
-from fedsampling.evidence.provenance import Recomputed
+from fedsampling.evidence.recomputed import Recomputed
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation, content, crate, data_cards, pages
 from fedsampling.report.content import Chapter, View

@@ -11,10 +11,7 @@ from typing import Any
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.files import digest, is_below, remove, sha256, write_record
 from fedsampling.base.inputs import CODE, loaded_code, loaded_libraries, recording
-from fedsampling.evidence.provenance import (
-    Summaries,
-    changed,
-)
+from fedsampling.evidence.provenance import Summaries, changed
 from fedsampling.evidence.summaries import Summary, load_summaries
 from fedsampling.experiments.papers import Paper, draw_function, load_paper
 from fedsampling.experiments.resolving import load_kinds

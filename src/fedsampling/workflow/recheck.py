@@ -16,7 +16,7 @@ import numpy as np
 from fedsampling.base.arrays import Array
 from fedsampling.base.files import write_record
 from fedsampling.base.lazy import pd
-from fedsampling.evidence.provenance import (
+from fedsampling.evidence.recomputed import (
     ACCURACY_TOLERANCE,
     RECHECK,
     TOLERANCE,

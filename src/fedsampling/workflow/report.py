@@ -11,7 +11,7 @@ from fedsampling.base.errors import WARNING, InputError
 from fedsampling.base.files import write_text
 from fedsampling.base.records import check
 from fedsampling.base.yaml_reading import read_yaml
-from fedsampling.evidence import provenance
+from fedsampling.evidence import recomputed
 from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.summaries import load_summaries
 from fedsampling.experiments.config import Config
@@ -132,7 +132,7 @@ def print_verdicts(project: Project) -> None:
     for sentence in sentences([*chain(*judged.values())], sum(map(bool, judged.values()))):
         print(sentence)
     if not computes:
-        print(provenance.recheck_sentence(_recomputed(project)))
+        print(recomputed.recheck_sentence(_recomputed(project)))
     print(f"Report: {results / 'report' / 'index.html'}")
     recheck = "fedsampling recheck --share 0.05    # compares more, with the official data"
     finished = f"{snakemake_command(project, scale='best')}    # shows the results of finished runs"
@@ -205,8 +205,8 @@ def _as_far_as_it_is(project: Project, paper: Paper) -> Paper:
     return remaining.model_copy(update={**changes, "artefacts": drawn})
 
 
-def _recomputed(project: Project) -> list[provenance.Recomputed]:
+def _recomputed(project: Project) -> list[recomputed.Recomputed]:
     """Return the comparison of recomputed runs, if the results come from finished runs."""
     if project.config.computes:
         return []
-    return provenance.read_recheck(project.folder / provenance.RECHECK)
+    return recomputed.read_recheck(project.folder / recomputed.RECHECK)

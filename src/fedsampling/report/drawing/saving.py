@@ -16,13 +16,7 @@ from matplotlib.figure import Figure
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, sha256, write_record, write_text
 from fedsampling.base.text import listed
-from fedsampling.evidence.provenance import (
-    Summaries,
-    badges,
-    changed,
-    number_of_seeds,
-    provenance,
-)
+from fedsampling.evidence.provenance import Summaries, badges, changed, number_of_seeds, provenance
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Exhibit, displayed, markup
