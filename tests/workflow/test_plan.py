@@ -32,7 +32,7 @@ def test_a_saved_plan_has_the_settings_of_each_world(tmp_path):
     name = "crossmatrix/bench_spam"
     settings = {"papers": ["crossmatrix"], "experiments": [name], "scale": "paper"}
     planned = workflow.plan({**settings, "data": "official"}, PAPERS)
-    path = tmp_path / "plan.json"
+    path = tmp_path / "plan.jsonl"
     plan_file.write_plan(path, "key", plan_file.Planned(planned, {}, {}))
     saved = plan_file.read_plan(path, "key", planned.config, PAPERS).plan
     runs = [run for job in saved.jobs.values() for run in job.runs]
@@ -133,7 +133,7 @@ def test_an_unwritable_results_folder_is_one_line(tmp_path, monkeypatch, capsys)
 def test_a_dry_run_updates_only_an_outdated_plan_of_the_same_configuration(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "papers").symlink_to(PAPERS)
-    path = tmp_path / "results" / "plan.json"
+    path = tmp_path / "results" / "plan.jsonl"
     project = open_project(QUICK, ConfigSettings())
     assert not path.exists()
     project.write()

@@ -53,10 +53,10 @@ def test_commands_that_only_read_load_no_code_that_results_name(sent, finished, 
 
 
 def test_without_a_plan_they_end_in_one_line(sent, finished):
-    (sent / "results" / "plan.json").unlink()
+    (sent / "results" / "plan.jsonl").unlink()
     result = CliRunner().invoke(main, ["verdicts", "--config", "results/config.json"])
     assert result.exit_code == 2
-    assert "plan.json: missing or corrupt; run this in the project's own folder" in result.stderr
+    assert "plan.jsonl: missing or corrupt; run this in the project's own folder" in result.stderr
     assert not (finished / "EXECUTED").exists()
 
 
@@ -108,7 +108,7 @@ def test_a_link_in_the_results_leads_nothing_out_of_them(sent, tmp_path, folder)
     assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
 
 
-FILES = ("jobs.lock", "plan.json", "config.json", "recheck.json")
+FILES = ("jobs.lock", "plan.jsonl", "config.json", "recheck.json")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -163,51 +163,62 @@ def compare(
     ----------
     Tukey: Bias and confidence in not-quite large samples. Ann. Math. Statist. 1958 (jackknife).
     """
-    return _comparison(first, second, contrast, fewest)(level)
+    return _Comparison(first, second, contrast, fewest).estimate(level)
 
 
-def _comparison(
-    first: ArrayLike, second: ArrayLike, contrast: Contrast, fewest: int | None = None
-) -> Callable[[float], Estimate]:
-    """Return :func:`compare` as a function of the level; all levels share the resamples."""
-    first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    n = len(first)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        contrasts = _pseudo_values(first, second, contrast)
-        spread = np.ptp(contrast.of(first, second))  # NaN if a run diverged
-        centre = float(_contrasted(first, second, contrast, -1))
-        differ = np.isfinite(spread) and spread > _rounding(first, second, contrast)
-    too_few = (fewest or n) < BOOTSTRAP_FROM
-    by_student = _looks.get() is not None or too_few or not differ
-    resampled: Array | None = None
+class _Comparison:
+    """Two samplers over the same seeds: :func:`compare` at any level; all share the resamples."""
 
-    def student(level: float) -> Estimate:
+    def __init__(
+        self, first: ArrayLike, second: ArrayLike, contrast: Contrast, fewest: int | None = None
+    ) -> None:
+        self.first, self.second = np.asarray(first, np.float64), np.asarray(second, np.float64)
+        self.contrast = contrast
+        self.n = len(self.first)
         with np.errstate(divide="ignore", invalid="ignore"):
-            on_scale = mean(contrasts, level)
-        half = on_scale.high - on_scale.value
-        numbers = np.array([centre, centre - half, centre + half])
-        value, low, high = map(float, contrast.back(numbers))
-        return Estimate(value, *((low, high) if n >= 3 and differ else (np.nan, np.nan)), n, level)
+            spread = np.ptp(contrast.of(self.first, self.second))  # NaN if a run diverged
+            self.centre = float(_contrasted(self.first, self.second, contrast, -1))
+            rounding = _rounding(self.first, self.second, contrast)
+        self.differ = bool(np.isfinite(spread) and spread > rounding)
+        self.too_few = (fewest or self.n) < BOOTSTRAP_FROM
 
-    def bca(level: float) -> Estimate:
+    def estimate(self, level: float) -> Estimate:
+        """Return the contrast with its interval."""
+        if _looks.get() is not None or self.too_few or not self.differ:
+            return self._by_student(level)
+        return self._by_bootstrap(level)
+
+    def _by_student(self, level: float) -> Estimate:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            on_scale = mean(_pseudo_values(self.first, self.second, self.contrast), level)
+        half = on_scale.high - on_scale.value
+        numbers = np.array([self.centre, self.centre - half, self.centre + half])
+        value, low, high = map(float, self.contrast.back(numbers))
+        if self.n < 3 or not self.differ:
+            low = high = np.nan
+        return Estimate(value, low, high, self.n, level)
+
+    def _by_bootstrap(self, level: float) -> Estimate:
         from scipy.stats import bootstrap  # slow to import, and rarely needed
 
-        nonlocal resampled
-        if resampled is None:
-            resampled = contrast.back(_resampled(first, second, contrast))
         interval = bootstrap(
-            (first, second),
-            lambda a, b, axis: contrast.back(_contrasted(a, b, contrast, axis)),
+            (self.first, self.second),
+            self._statistic,
             paired=True,
             confidence_level=level,
-            n_resamples=0,
-            bootstrap_result=SimpleNamespace(bootstrap_distribution=resampled),
+            n_resamples=0,  # those of `bootstrap_result` are enough
+            bootstrap_result=SimpleNamespace(bootstrap_distribution=self._resampled),
             method="BCa",
         ).confidence_interval
-        value = float(contrast.back(np.asarray(centre)))
-        return Estimate(value, float(interval.low), float(interval.high), n, level)
+        value = float(self.contrast.back(np.asarray(self.centre)))
+        return Estimate(value, float(interval.low), float(interval.high), self.n, level)
 
-    return student if by_student else bca
+    def _statistic(self, first: Array, second: Array, axis: int) -> Array:
+        return self.contrast.back(_contrasted(first, second, self.contrast, axis))
+
+    @cached_property
+    def _resampled(self) -> Array:
+        return self.contrast.back(_resampled(self.first, self.second, self.contrast))
 
 
 def _rounding(first: Array, second: Array, contrast: Contrast) -> float:
@@ -281,15 +292,24 @@ def holm(
     """
     reference = contrast.equal if reference is None else reference
     fewest = min((len(np.asarray(first)) for first, _ in pairs.values()), default=0)
-    comparisons = {name: _comparison(*pair, contrast, fewest) for name, pair in pairs.items()}
-    uncorrected = {name: comparison(LEVEL) for name, comparison in comparisons.items()}
-    adjusted, remaining, rejecting = {}, len(pairs), True
+    comparisons = {
+        name: _Comparison(first, second, contrast, fewest)
+        for name, (first, second) in pairs.items()
+    }
+    uncorrected = {name: comparison.estimate(LEVEL) for name, comparison in comparisons.items()}
+    adjusted: dict[str, Estimate] = {}
+    remaining, is_rejecting = len(pairs), True
     for name in sorted(pairs, key=lambda name: -_distance(uncorrected[name], reference)):
-        adjusted[name] = comparisons[name](1 - (1 - LEVEL) / remaining)
-        low, high = adjusted[name].low, adjusted[name].high
-        rejecting &= bool(low > reference or high < reference)
-        remaining -= rejecting and remaining > 1
+        adjusted[name] = comparisons[name].estimate(1 - (1 - LEVEL) / remaining)
+        is_rejecting = is_rejecting and _excludes(adjusted[name], reference)
+        if is_rejecting:
+            remaining = max(remaining - 1, 1)
     return {name: adjusted[name] for name in pairs}
+
+
+def _excludes(estimate: Estimate, reference: float) -> bool:
+    """Whether the interval lies above or below a value; False without an interval."""
+    return estimate.low > reference or estimate.high < reference
 
 
 def _distance(estimate: Estimate, reference: float) -> float:

@@ -135,8 +135,20 @@ def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None =
                     )
                     for seed in seeds
                 )
-                path = paper.key, name, case, sampler, block
-                listed.append(Job(*path, runs, paper.folder, code, official, simulation.gpu))
+                listed.append(
+                    Job(
+                        paper=paper.key,
+                        experiment=name,
+                        case=case,
+                        sampler=sampler,
+                        block=block,
+                        runs=runs,
+                        folder=paper.folder,
+                        code=code,
+                        files=official,
+                        uses_gpu=simulation.gpu,
+                    )
+                )
     return listed
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.files import read_record, write_record
 from fedsampling.clients.delays import DelayModel
+from fedsampling.clients.mesh_files import Mesh
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.sources.mirrors import place_of
 from fedsampling.data.sources.sources import SOURCES, VERIFIED, Source, editions
@@ -118,7 +119,7 @@ def build(
         notes.append("The official files are not available: this card describes the stand-in.")
         loaded = [_load(name, use, kind, cache, mirror) for use in uses]
     badges = ["embedded data"] if kind == "embedded" and loaded else []
-    badges += ["unverified copy"] if any(unverified for *_, unverified in loaded) else []
+    badges += ["unverified copy"] if any(part.unverified for part in loaded) else []
     return Card(
         dataset=name,
         data=kind,
@@ -126,8 +127,8 @@ def build(
         badges=tuple(badges),
         notes=tuple(notes),
         origins=origins,
-        inputs={file: digest for _, files, _ in loaded for file, digest in files.items()},
-        partitions=tuple(_merged([partition for partition, *_ in loaded])),
+        inputs={file: digest for part in loaded for file, digest in part.inputs.items()},
+        partitions=tuple(_merged([part.partition for part in loaded])),
     )
 
 
@@ -200,18 +201,32 @@ def _origin(files: list[Source], cache: Path, mirror: str | None) -> Origin:
     )
 
 
-def _load(
-    name: str, use: DatasetUse, data: str, cache: Path, mirror: str | None
-) -> tuple[Partition, Mapping[str, str], bool]:
-    """Return a partition, the digests of its files, and whether one is an unverified copy."""
+@dataclass(frozen=True, kw_only=True)
+class _Loaded:
+    """A partition, the digests of its files, and whether one of these is an unverified copy."""
+
+    partition: Partition
+    inputs: Mapping[str, str]
+    unverified: bool
+
+
+def _load(name: str, use: DatasetUse, data: str, cache: Path, mirror: str | None) -> _Loaded:
+    """Load or generate the data of an experiment, and describe the clients."""
     users = (f"{use.paper}/{use.experiment}: {', '.join(use.cases)}",)
     record = loader(name, use)
     if isinstance(record, DelayModel):
-        statistics, inputs, unverified = _describe_delays(record, use.seed, data, cache, mirror)
-        return Partition(users, use.settings, statistics), inputs, unverified
+        network = record.network(data, cache, mirror)
+        return _Loaded(
+            partition=Partition(users, use.settings, _describe_delays(record, use.seed, network)),
+            inputs={} if network is None else network.inputs,
+            unverified=False if network is None else network.unverified,
+        )
     loaded = record.load(data, use.seed, cache, mirror)
-    partition = Partition(users, use.settings, loaded.describe())
-    return partition, loaded.inputs, loaded.unverified
+    return _Loaded(
+        partition=Partition(users, use.settings, loaded.describe()),
+        inputs=loaded.inputs,
+        unverified=loaded.unverified,
+    )
 
 
 def loader(name: str, use: DatasetUse) -> Dataset | DelayModel:
@@ -224,11 +239,8 @@ def _members() -> Mapping[str, type[Dataset] | type[DelayModel]]:
     return {**DelayModel.members(), **Dataset.members()}
 
 
-def _describe_delays(
-    model: DelayModel, seed: int, data: str, cache: Path, mirror: str | None
-) -> tuple[Statistics, Mapping[str, str], bool]:
+def _describe_delays(model: DelayModel, seed: int, network: Mesh | None) -> Statistics:
     """Describe delays by the mean seconds of the clients of one population."""
-    network = model.network(data, cache, mirror)
     seconds = model.draw(seed, network).mean
     quantiles = {
         "clients": len(seconds),
@@ -238,9 +250,8 @@ def _describe_delays(
         f"share of clients above {_SLOW_SECONDS:.0f} s": float((seconds > _SLOW_SECONDS).mean()),
     }
     if network is None:
-        return quantiles, {}, False
-    counts = {"nodes": len(network.nodes), "links": len(network.links)}
-    return {**counts, **quantiles}, network.inputs, network.unverified
+        return quantiles
+    return {"nodes": len(network.nodes), "links": len(network.links), **quantiles}
 
 
 def _merged(partitions: list[Partition]) -> list[Partition]:

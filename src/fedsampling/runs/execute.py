@@ -125,7 +125,7 @@ def _compute(
     """Simulate the runs that are due; return the results and their common metadata."""
     if any(run.hash != replace(run, hash="").hash for _, run in due):
         raise InputError(
-            f"{job.name}: a run's hash is not that of its settings; delete plan.json in the "
+            f"{job.name}: a run's hash is not that of its settings; delete plan.jsonl in the "
             "results, and run the same command again"
         )
     total = job.steps if job.counter else len(due)

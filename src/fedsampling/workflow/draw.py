@@ -169,15 +169,16 @@ def render(paper: str, artefact: str, project: Project) -> Path:
     spec = project.plan.paper(paper) if configured else load_paper(paper, project.papers)
     check_known([artefact], spec.artefacts, "artefact: '{}' is unknown")
     loaded = load_summaries(paper, spec.artefacts[artefact].experiments, project.folder)
-    *_, record = _render(project, spec, artefact, loaded, pdf=True)
-    pdf = record.with_name(f"{artefact}.pdf")
-    return pdf if pdf.is_file() else record.with_name(f"{artefact}.tex")
+    _render(project, spec, artefact, loaded, pdf=True)
+    folder = _folder(project, paper, artefact)
+    pdf = folder / f"{artefact}.pdf"
+    return pdf if pdf.is_file() else folder / f"{artefact}.tex"
 
 
 def _render(
     project: Project, spec: Paper, artefact: str, loaded: Summaries, pdf: bool = False
 ) -> list[Path]:
-    folder = project.folder / "artefacts" / spec.key / artefact
+    folder = _folder(project, spec.key, artefact)
     described = spec.artefacts[artefact]
     used = {name: summary.only(described.cases) for name, summary in loaded.items()}
 
@@ -192,6 +193,10 @@ def _render(
             raise
         warn_unfit(spec, artefact, "not drawn, because its layout does not fit", error)
         return save(undrawn(used, described.kind == "figure", changed(used)))
+
+
+def _folder(project: Project, paper: str, artefact: str) -> Path:
+    return project.folder / "artefacts" / paper / artefact
 
 
 def judge_claims(spec: Paper, project: Project, loaded: Summaries, to: str = "claims") -> Path:

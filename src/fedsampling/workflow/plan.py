@@ -14,7 +14,7 @@ from fedsampling.base.files import digest
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.dataset_uses import DatasetUse, dataset_uses
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.papers import ArtefactSpec, Paper
 from fedsampling.experiments.registration import CONFIRM
 from fedsampling.experiments.resolving import load_papers
 from fedsampling.experiments.specs import Job
@@ -98,10 +98,9 @@ class Plan:
         """Return the files of a paper that the report reads, relative to the results."""
         spec = self.papers[paper]
         drawn = [
-            f"artefacts/{paper}/{name}/{file}"
+            f"artefacts/{paper}/{file}"
             for name, artefact in spec.artefacts.items()
-            for kinds in [FIGURE_FILES if artefact.kind == "figure" else TABLE_FILES]
-            for file in ("artefact.json", *(f"{name}.{kind}" for kind in kinds))
+            for file in _files_of(name, artefact)
         ]
         summaries = [f"summaries/{paper}/{name}.parquet" for name in spec.experiments]
         explored = [f"explorer/{paper}/{name}/views.json" for name in spec.experiments]
@@ -169,6 +168,12 @@ class Plan:
         for name, job in self.jobs.items():
             names.setdefault(job.experiment_id, []).append(name)
         return names
+
+
+def _files_of(name: str, artefact: ArtefactSpec) -> list[str]:
+    """Return the files of an artefact, relative to the artefacts of its paper."""
+    kinds = FIGURE_FILES if artefact.kind == "figure" else TABLE_FILES
+    return [f"{name}/artefact.json", *(f"{name}/{name}.{kind}" for kind in kinds)]
 
 
 def plan(settings: Mapping[str, Any], papers: Path = PAPERS, results: Path = RESULTS) -> Plan:

@@ -1,15 +1,15 @@
-"""The file of a plan, ``plan.json``.
+"""The file of a plan, ``plan.jsonl``: three lines.
 
-Jobs of one case and sampler, which differ only in their seeds, share an entry.  The entries are
-most of the file and JSON themselves, as a text: if no job has to run, as at scale best, most
-commands never read them.  The file begins with a digest of its remaining content, which detects
-corruption.
+1. The SHA-256 of the other lines, which detects corruption.
+2. The plan without its jobs, as a JSON object.
+3. The jobs, as a JSON array.  Jobs of one case and sampler, which differ only in their seeds, share
+   an entry.  This line is most of the file.  If no job has to run, as at scale best, most commands
+   never parse it.
 """
 
 import gc
 import hashlib
 import json
-from collections import UserDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -49,10 +49,10 @@ def write_plan(path: Path, key: str, planned: Planned) -> None:
         "uses": {name: [asdict(use) for use in used] for name, used in plan.uses.items()},
         "users_samplers": dict(plan.users_samplers),
         "some_due": bool(plan.due),
-        "jobs": json.dumps(list(_entries(plan)), separators=(",", ":")),
     }
-    body = json.dumps(content, separators=(",", ":"))[1:]
-    write_text(path, _head(body) + body)
+    records = content, list(_entries(plan))
+    lines = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+    write_text(path, f"{_digest(lines)}\n{lines}")
 
 
 def read_plan(path: Path, key: str | None, config: Config, folder: Path) -> Planned | None:
@@ -62,14 +62,14 @@ def read_plan(path: Path, key: str | None, config: Config, folder: Path) -> Plan
     of folders is ignored, as they hold code that jobs run.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        digest, _, lines = path.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):
         return None
-    head, body = text[: len(_head(""))], text[len(_head("")) :]
-    if head != _head(body):
+    if digest != _digest(lines):
         return None
-    content = json.loads("{" + body)
-    inputs.remember(content.get("inputs", {}))  # also of a plan that is out of date
+    first, entries = lines.splitlines()
+    content = json.loads(first)
+    inputs.remember(content["inputs"])  # also of a plan that is out of date
     if key is not None and (content["key"] != key or inputs.changed(content["inputs"])):
         return None
     folders = folders_of(config, folder)
@@ -77,15 +77,12 @@ def read_plan(path: Path, key: str | None, config: Config, folder: Path) -> Plan
         name: check(Paper, {**fields, "folder": folders.get(name, folder / name)}, "")
         for name, fields in content["papers"].items()
     }
-    jobs: Mapping[str, Job] = _LazyJobs(content["jobs"], papers)
-    due: frozenset[str] = frozenset()
-    if content["some_due"]:
-        jobs, due = _jobs(content["jobs"], papers)
+    jobs = _Jobs(entries, papers)
     plan = Plan(
         config=config,
         papers=papers,
         jobs=jobs,
-        due=due,
+        due=jobs.due if content["some_due"] else frozenset(),
         experiments=content["experiments"],
         uses={name: tuple(map(_use, used)) for name, used in content["uses"].items()},
         users_samplers=content["users_samplers"],
@@ -93,8 +90,8 @@ def read_plan(path: Path, key: str | None, config: Config, folder: Path) -> Plan
     return Planned(plan, content["digests"], content["inputs"])
 
 
-def _head(body: str) -> str:
-    return f'{{"digest":"{hashlib.sha256(body.encode()).hexdigest()}",'
+def _digest(lines: str) -> str:
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def _entries(plan: Plan) -> Iterator[dict[str, Any]]:
@@ -120,23 +117,54 @@ def _entries(plan: Plan) -> Iterator[dict[str, Any]]:
         }
 
 
-def _jobs(entries: str, papers: Mapping[str, Paper]) -> tuple[dict[str, Job], frozenset[str]]:
-    """Return the jobs of the entries by name, and the names of the jobs that are due."""
-    jobs: dict[str, Job] = {}
-    due = set()
-    with _no_collection():
-        for entry in json.loads(entries):
-            paper, experiment, case, sampler = entry["of"]
-            shared, files = (entry["settings"], entry["data"]), tuple(entry["files"])
-            for block, is_due, seeds in entry["blocks"]:
-                runs = tuple(RunSpec(*shared, seed, entry["scheme"], key) for seed, key in seeds)
-                place = paper, experiment, case, sampler, block
-                more = papers[paper].folder, entry["code"], files, entry["uses_gpu"]
-                job = Job(*place, runs, *more)
-                jobs[job.name] = job
-                if is_due:
-                    due.add(job.name)
-    return jobs, frozenset(due)
+class _Jobs(Mapping[str, Job]):
+    """Jobs of a plan by name; their line is parsed at the first use."""
+
+    def __init__(self, entries: str, papers: Mapping[str, Paper]) -> None:
+        self._entries, self._papers = entries, papers
+
+    def __getitem__(self, name: str) -> Job:
+        return self._parsed[0][name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parsed[0])
+
+    def __len__(self) -> int:
+        return len(self._parsed[0])
+
+    @property
+    def due(self) -> frozenset[str]:
+        """Names of the jobs that are due."""
+        return self._parsed[1]
+
+    @cached_property
+    def _parsed(self) -> tuple[dict[str, Job], frozenset[str]]:
+        jobs: dict[str, Job] = {}
+        due = set()
+        with _no_collection():
+            for entry in json.loads(self._entries):
+                for block, is_due, seeds in entry["blocks"]:
+                    job = self._job(entry, block, seeds)
+                    jobs[job.name] = job
+                    if is_due:
+                        due.add(job.name)
+        return jobs, frozenset(due)
+
+    def _job(self, entry: Mapping[str, Any], block: int, seeds: list[tuple[int, str]]) -> Job:
+        paper, experiment, case, sampler = entry["of"]
+        settings, data, scheme = entry["settings"], entry["data"], entry["scheme"]
+        return Job(
+            paper=paper,
+            experiment=experiment,
+            case=case,
+            sampler=sampler,
+            block=block,
+            runs=tuple(RunSpec(settings, data, seed, scheme, key) for seed, key in seeds),
+            folder=self._papers[paper].folder,
+            code=entry["code"],
+            files=tuple(entry["files"]),
+            uses_gpu=entry["uses_gpu"],
+        )
 
 
 @contextmanager
@@ -149,18 +177,6 @@ def _no_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-class _LazyJobs(UserDict[str, Job]):
-    """Jobs of a plan, read from their entries at first use."""
-
-    def __init__(self, entries: str, papers: Mapping[str, Paper]) -> None:
-        self._entries, self._papers = entries, papers
-
-    @cached_property
-    def data(self) -> dict[str, Job]:  # type: ignore[override]
-        """All jobs by name, in which UserDict looks; read at the first use."""
-        return _jobs(self._entries, self._papers)[0]
 
 
 def _use(fields: dict[str, Any]) -> DatasetUse:

@@ -1,7 +1,7 @@
 """The project: a configuration, its folders, and its plan, which is cached on disk.
 
 Every command and the Snakefile work on a :class:`Project`.  Resolving a plan takes seconds, so it
-is cached as ``plan.json`` in the results folder, with everything that was read to resolve it.
+is cached as ``plan.jsonl`` in the results folder, with everything that was read to resolve it.
 A missing, corrupt or outdated plan is resolved again.
 """
 
@@ -34,7 +34,7 @@ from fedsampling.workflow.plan import Plan, resolve
 from fedsampling.workflow.plan_file import Planned, read_plan, write_plan
 
 LOGS = Path("logs")
-CONFIG, PLAN, CALL_LOCK, JOBS_LOCK = "config.json", "plan.json", "call.lock", "jobs.lock"
+CONFIG, PLAN, CALL_LOCK, JOBS_LOCK = "config.json", "plan.jsonl", "call.lock", "jobs.lock"
 CALL = "FEDSAMPLING_CALL"  # environment variable of a call's jobs: digest of its configuration
 
 

@@ -4,7 +4,9 @@ The experiment ``tuning_<name>`` runs all cases of ``<name>`` on a holdout.  One
 artefacts scores them; its table has the columns of ``chosen.csv``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence, Set
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -52,27 +54,56 @@ def merged(file: Path, rows: Sequence[Mapping[str, str]]) -> str:
 
     All other rows stay in place.  A row stays unchanged if its score differs only by rounding.
     """
-    header = ",".join(COLUMNS)
-    old_lines = file.read_text(encoding="utf-8").splitlines()[1:] if file.is_file() else []
-    before = {tuple(line.split(",")[:3]): line for line in old_lines}
-    lines = [_line(row, before) for row in rows]
-    keys = [tuple(line.split(",")[:2]) for line in old_lines]
-    tuned = {(row["experiment"], row["sampler"]) for row in rows}
-    others = [line for line, key in zip(old_lines, keys, strict=True) if key not in tuned]
-    experiments = {row["experiment"] for row in rows}
-    replaced = [index for index, key in enumerate(keys) if key in tuned]
-    last = [index for index, line in enumerate(others, 1) if line.split(",")[0] in experiments]
-    place = (replaced or last[-1:] or [len(others)])[0]
-    return "\n".join([header, *others[:place], *lines, *others[place:]]) + "\n"
+    before = _read(file)
+    scores = {_trial(row): row for row in before}
+    new = [_unless_rounding(row, scores.get(_trial(row))) for row in rows]
+    tuned = {_pair(row) for row in rows}
+    kept = [row for row in before if _pair(row) not in tuned]
+    place = _place(before, tuned, {row["experiment"] for row in rows})
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows([*kept[:place], *new, *kept[place:]])
+    return text.getvalue()
 
 
-def _line(row: Mapping[str, str], before: Mapping[tuple[str, ...], str]) -> str:
-    """Return a row as text; the earlier text if only the last digits of the score differ."""
-    earlier = before.get((row["experiment"], row["sampler"], row["case"]), "")
-    *_, score, chosen = earlier.split(",") if earlier else ("", "")
-    if chosen == row["chosen"] and isclose(float(score), float(row["score"]), rel_tol=1e-9):
-        return earlier
-    return ",".join(row[name] for name in COLUMNS)
+def _read(file: Path) -> list[dict[str, str]]:
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def _trial(row: Mapping[str, str]) -> tuple[str, ...]:
+    return row["experiment"], row["sampler"], row["case"]
+
+
+def _pair(row: Mapping[str, str]) -> tuple[str, ...]:
+    return row["experiment"], row["sampler"]
+
+
+def _unless_rounding(
+    row: Mapping[str, str], earlier: Mapping[str, str] | None
+) -> Mapping[str, str]:
+    """Return a row, or the earlier row of the trial if the score changed only by rounding."""
+    if earlier is None or earlier["chosen"] != row["chosen"]:
+        return row
+    is_close = isclose(float(earlier["score"]), float(row["score"]), rel_tol=1e-9)
+    return earlier if is_close else row
+
+
+def _place(
+    before: Sequence[Mapping[str, str]], tuned: Set[tuple[str, ...]], experiments: Set[str]
+) -> int:
+    """Return where new rows go among the kept ones.
+
+    In the place of the rows that they replace; else after the last row of their experiment, or at
+    the end.
+    """
+    kept = [row for row in before if _pair(row) not in tuned]
+    replaced = [index for index, row in enumerate(before) if _pair(row) in tuned]
+    after = [index for index, row in enumerate(kept, 1) if row["experiment"] in experiments]
+    return replaced[0] if replaced else after[-1] if after else len(kept)
 
 
 def _only(project: Project, names: Sequence[str]) -> Project:

@@ -175,7 +175,7 @@ def build(root):
     return ""
 
 
-IGNORED = ("runs/", "made/", "plan.json", "store/", "checkpoints/", "config.json", "data/", ".")
+IGNORED = ("runs/", "made/", "plan.jsonl", "store/", "checkpoints/", "config.json", "data/", ".")
 
 
 def results(root):

@@ -430,7 +430,7 @@ def of_results():
         "results/cards/files.json",
         "results/report/index.html",
         "results/report",
-        "results/plan.json",
+        "results/plan.jsonl",
         "results/made",
         "results/config.json",
         ".steps.json",
@@ -438,7 +438,7 @@ def of_results():
         yield f"removed: {pattern}", removed(pattern)
     for pattern in (
         "results/artefacts/small/curve/curve.png",
-        "results/plan.json",
+        "results/plan.jsonl",
         "results/made/*/small.json",
     ):
         yield f"truncated: {pattern}", truncated(pattern)
