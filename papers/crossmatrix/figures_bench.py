@@ -147,15 +147,13 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
     rows = []
     for name in samplers:
         of_sampler = logs[name].dropna()
-        value, low, high = over_families(of_sampler.to_numpy())
+        speed_up = over_families(of_sampler.to_numpy())
         rows.append(
             {
                 "measure": measure,
                 "scheme": name,
                 "label": label(name),
-                "speed_up": value,
-                "low": low,
-                "high": high,
+                **speed_up.columns("speed_up"),
                 "worst": float(np.exp(of_sampler.min())),
                 "worst_family": str(of_sampler.idxmin()),
                 "families": len(of_sampler),
@@ -313,14 +311,11 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
         if (part := gains[gains["case"] == case]).empty:
             continue
         logs = np.log(part["gain"]).groupby(part["set"].map(family)).mean().to_numpy()
-        value, low, high = over_families(logs)
         rows.append(
             {
                 "case": case,
                 "learning rate": words,
-                "gain": value,
-                "low": low,
-                "high": high,
+                **over_families(logs).columns("gain"),
                 "families": len(logs),
                 "largest": float(np.exp(logs.max())),
             }
@@ -359,8 +354,7 @@ def bench_reruns(summaries: Summaries, paper: Paper) -> Artefact:
             for kind, table in kinds.items():
                 part = table[table["measure"] == measure]
                 logs = by_family(part, [name])[name].dropna()
-                value, low, high = over_families(logs.to_numpy())
-                columns |= {kind: value, f"{kind}_low": low, f"{kind}_high": high}
+                columns |= over_families(logs.to_numpy()).columns(kind, f"{kind}_")
             part = part[part["scheme"] == name]
             columns |= {"worst": float(np.exp(logs.min())), "families": len(logs)}
             rows.append(columns | {"reached": part["reached"].sum(), "runs": part["runs"].sum()})

@@ -61,7 +61,7 @@ def test_a_sampler_is_recommended_if_it_is_reliably_faster_on_three_families():
     assert [each.sampler for each in result.others] == ["lucky"]  # its interval includes 1
     logs = np.log([1.5, 1.6, 1.4, 1.5])
     low = np.exp(logs.mean() - 3.182446 * logs.std(ddof=1) / 2)  # Student's factor, 3 degrees
-    assert result.recommended[0].low == pytest.approx(low, rel=1e-5)
+    assert result.recommended[0].speed_up.low == pytest.approx(low, rel=1e-5)
     half = 4.176535 * logs.std(ddof=1) / 2  # the factor for two samplers: 0.9875 instead of 0.975
     low, high = np.exp(logs.mean() - half), np.exp(logs.mean() + half)
     assert result.recommended[0].corrected(2) == pytest.approx((low, high), rel=1e-5)
@@ -90,7 +90,7 @@ def test_otherwise_the_advice_is_md_sampling(table):
 def test_datasets_of_a_family_count_once():
     table = speed_ups(fast=[1.5, 1.5, 1.5])
     again = pd.concat([table, *(table[table["family"] == "A"].assign(set=f"a{k}") for k in "23")])
-    assert advised(again).recommended[0].value == pytest.approx(1.5)
+    assert advised(again).recommended[0].speed_up.value == pytest.approx(1.5)
     assert (advised(again).families, advised(again).datasets) == (4, 6)
 
 

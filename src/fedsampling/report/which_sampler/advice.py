@@ -20,7 +20,7 @@ import pandas as pd
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.text import listed, show, show_interval
-from fedsampling.evidence.statistics import LEVEL, half_width
+from fedsampling.evidence.statistics import LEVEL, Estimate, half_width
 from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import display_name
 
@@ -73,46 +73,43 @@ class Situation:
         return set(needs) <= set().union(*(INFORMATION[name] for name in self.information))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """A sampler's speed-up over MD over the families of datasets in a situation.
 
-    Geometric mean over families with Student's 95 % interval, NaN for a single family; the numbers
-    of families, of all families there, and of runs that `missed` the target; and the smallest
-    speed-up on a family. `again`: mean, interval and number of families in fresh worlds; None if it
-    was run there on fewer than two.
+    `speed_up`: over the families on which it was run; `again`: in fresh worlds, None if it was run
+    there on fewer than two. `missed`: runs that missed the target. `worst`: smallest speed-up on a
+    family. `of_families`: number of all families there.
     """
 
     sampler: str
-    value: float
-    low: float
-    high: float
-    families: int
+    speed_up: Estimate
     missed: int
     worst: float
     worst_family: str
     of_families: int
-    again: tuple[float, float, float, int] | None
+    again: Estimate | None
 
     @property
     def is_recommended(self) -> bool:
         """Whether the rule recommends it."""
         return bool(
-            self.families >= MIN_FAMILIES
-            and self.low > 1
+            self.speed_up.n >= MIN_FAMILIES
+            and self.speed_up.low > 1
             and not self.missed
             and self.worst >= MIN_SPEED_UP
             and self.again is not None
-            and self.again[1] > 1
-            and self.again[3] == self.families
+            and self.again.low > 1
+            and self.again.n == self.speed_up.n
         )
 
     def corrected(self, samplers: int) -> tuple[float, float]:
         """Return the interval with Bonferroni's correction for a choice among `samplers`."""
         level = 1 - (1 - LEVEL) / samplers
-        wider = half_width(1, self.families, level) / half_width(1, self.families)
-        half = np.log(self.high / self.low) / 2 * wider
-        return float(self.value / np.exp(half)), float(self.value * np.exp(half))
+        value, low, high = self.speed_up.value, self.speed_up.low, self.speed_up.high
+        wider = half_width(1, self.speed_up.n, level) / half_width(1, self.speed_up.n)
+        half = np.log(high / low) / 2 * wider
+        return float(value / np.exp(half)), float(value * np.exp(half))
 
     @property
     def text(self) -> str:
@@ -122,17 +119,17 @@ class Candidate:
     @property
     def numbers(self) -> str:
         """Speed-up with interval, worst family, and what is missing."""
-        interval = "" if np.isnan(self.low) else f" [{show(self.low)}, {show(self.high)}]"
+        mean, fresh, families = self.speed_up, self.again, self.speed_up.n
+        interval = "" if np.isnan(mean.low) else f" [{show(mean.low)}, {show(mean.high)}]"
         missed = f", {self.missed} missed" if self.missed else ""
-        again = ", not run in fresh worlds" if self.low > 1 else ""
-        if self.again:
-            value, low, high, families = self.again
-            part = f" on {families} families" if families < self.families else ""
-            again = f", fresh worlds {show_interval(value, low, high)}{part}"
-        if self.families < self.of_families:
-            missed += f", run on {self.families} of {self.of_families} families"
+        again = ", not run in fresh worlds" if mean.low > 1 else ""
+        if fresh:
+            part = f" on {fresh.n} families" if fresh.n < families else ""
+            again = f", fresh worlds {show_interval(fresh.value, fresh.low, fresh.high)}{part}"
+        if families < self.of_families:
+            missed += f", run on {families} of {self.of_families} families"
         return (
-            f"{show(self.value)}{interval}, worst {show(self.worst)} ({self.worst_family})"
+            f"{show(mean.value)}{interval}, worst {show(self.worst)} ({self.worst_family})"
             f"{missed}{again}"
         )
 
@@ -224,23 +221,21 @@ def advise(
     cell = situation.select(speed_ups)
     allowed = sorted(({*usable} - {FULL, REFERENCE}) & {*map(str, cell["scheme"])})
     logs = by_family(cell, allowed)
-    missed = (cell["runs"] - cell["reached"]).groupby([cell["family"], cell["scheme"]]).sum()
-    tables = (
-        logs,
-        missed.unstack(),
-        by_family(situation.select(speed_ups[:0] if again is None else again), allowed),
-    )
-    candidates = _candidates(*tables)
+    unreached = cell["runs"] - cell["reached"]
+    missed = unreached.groupby([cell["family"], cell["scheme"]]).sum().unstack()
+    fresh = by_family(situation.select(speed_ups[:0] if again is None else again), allowed)
+    candidates = _candidates(logs, missed, fresh)
+    faster = [each for each in candidates if each.speed_up.value > 1]
     worlds = cell["worlds"]
     return Advice(
-        measure,
-        tuple(each for each in candidates if each.is_recommended),
-        tuple(each for each in candidates if each.value > 1 and not each.is_recommended),
-        len(candidates),
-        len(logs),
-        cell["set"].nunique(),
-        (int(worlds.min()), int(worlds.max())) if len(cell) else (0, 0),
-        _regret(*tables) if len(logs) > 1 and allowed else {},
+        measure=measure,
+        recommended=tuple(each for each in candidates if each.is_recommended),
+        others=tuple(each for each in faster if not each.is_recommended),
+        samplers=len(candidates),
+        families=len(logs),
+        datasets=cell["set"].nunique(),
+        worlds=(int(worlds.min()), int(worlds.max())) if len(cell) else (0, 0),
+        regret=_regret(logs, missed, fresh) if len(logs) > 1 and allowed else {},
     )
 
 
@@ -251,11 +246,15 @@ def by_family(speed_ups: pd.DataFrame, samplers: Collection[str]) -> pd.DataFram
     return table
 
 
-def over_families(logs: Array) -> tuple[float, float, float]:
-    """Return the geometric mean over families and Student's interval, from logarithms."""
-    centre = float(logs.mean())
-    half = float(half_width(logs.std(ddof=1), len(logs))) if len(logs) > 1 else np.nan
-    return float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half))
+def over_families(logs: Array) -> Estimate:
+    """Return the geometric mean over families, from logarithms.
+
+    Its interval is Student's, NaN for a single family.
+    """
+    n, centre = len(logs), float(logs.mean())
+    half = float(half_width(logs.std(ddof=1), n)) if n > 1 else np.nan
+    value, low, high = (float(np.exp(x)) for x in (centre, centre - half, centre + half))
+    return Estimate(value, low, high, n)
 
 
 def _candidates(logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame) -> list[Candidate]:
@@ -265,30 +264,22 @@ def _candidates(logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame) -
     logarithms of speed-ups in fresh worlds.
     """
     candidates = []
-    families = logs.index.to_numpy()
-    for sampler, known, misses, again in zip(logs, *_columns(logs, missed, fresh), strict=True):
-        ran = ~np.isnan(known)
-        if not ran.any():
+    for sampler in logs:
+        known, again = logs[sampler].dropna(), fresh[sampler].dropna()
+        if known.empty:
             continue
-        values, of_fresh = known[ran], again[~np.isnan(again)]
         candidates.append(
             Candidate(
-                str(sampler),
-                *over_families(values),
-                len(values),
-                int(np.nansum(misses)),
-                float(np.exp(values.min())),
-                str(families[ran][int(values.argmin())]),
-                len(logs),
-                (*over_families(of_fresh), len(of_fresh)) if len(of_fresh) > 1 else None,
+                sampler=str(sampler),
+                speed_up=over_families(known.to_numpy()),
+                missed=int(missed[sampler].sum()),
+                worst=float(np.exp(known.min())),
+                worst_family=str(known.idxmin()),
+                of_families=len(logs),
+                again=over_families(again.to_numpy()) if len(again) > 1 else None,
             )
         )
-    return sorted(candidates, key=lambda candidate: -candidate.value)
-
-
-def _columns(logs: pd.DataFrame, *others: pd.DataFrame) -> list[Array]:
-    """Return the columns of several tables as rows of arrays, for the samplers of the first."""
-    return [table[[*logs]].to_numpy(np.float64).T.copy() for table in (logs, *others)]
+    return sorted(candidates, key=lambda candidate: -candidate.speed_up.value)
 
 
 def _regret(
@@ -297,8 +288,12 @@ def _regret(
     """Leave each family out in turn: apply the rule to the others, and compare costs on it."""
     advised, best = [], []
     for family, row in logs.iterrows():
-        others = (table.drop(index=family, errors="ignore") for table in (logs, missed, fresh))
-        recommended = [each.sampler for each in _candidates(*others) if each.is_recommended]
+        others = _candidates(
+            logs.drop(index=family),
+            missed.drop(index=family),
+            fresh.drop(index=family, errors="ignore"),
+        )
+        recommended = [each.sampler for each in others if each.is_recommended]
         advised.append(next((row[name] for name in recommended if not np.isnan(row[name])), 0.0))
         best.append(max(0.0, row.max()))
     regrets = {"advice": np.exp(np.subtract(best, advised)), "md": np.exp(best)}
