@@ -31,7 +31,12 @@ def complaint(content, folder):
 @pytest.mark.parametrize(
     ("scale", "paper", "override", "line"),
     [
-        (REDUCED, CLUSTERED, "figure1: {seeds: 1}", "figure1: no such experiment; known: "),
+        (
+            REDUCED,
+            CLUSTERED,
+            "figure1: {seeds: 1}",
+            "figure1: is a figure; use its experiment 'mnist'",
+        ),
         (REDUCED, LATENCY, "links_model: {seeds: 1}", "links_model: not at reduced scale; change"),
         # what has no effect, and what takes too much memory
         (

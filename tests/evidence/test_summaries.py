@@ -165,8 +165,15 @@ class TestDamage:
         assert not runs.manifest.exists()  # so that the job is run again
         return line
 
-    @pytest.mark.parametrize("damage", ["removed", "truncated", "swapped"])
-    def test_a_run_that_is_not_the_manifests_is_one_line(self, runs, damage):
+    @pytest.mark.parametrize(
+        ("damage", "fault"),
+        [
+            ("removed", "missing"),
+            ("truncated", "corrupt"),
+            ("swapped", "different from the manifest"),
+        ],
+    )
+    def test_a_run_that_is_not_the_manifests_is_one_line(self, runs, damage, fault):
         content = runs.paths[1].read_bytes()
         runs.paths[1].unlink()
         if damage == "truncated":
@@ -174,7 +181,7 @@ class TestDamage:
         elif damage == "swapped":
             store.save(runs.store, run_table(5), metadata(1))
         assert self.failing(runs) == (
-            f"block-0 of base/md: run {1:020x} (seed 1) is missing or changed; "
+            f"block-0 of base/md: run {1:020x} (seed 1) is {fault}; "
             "run the same command to recompute it"
         )
 

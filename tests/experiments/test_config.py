@@ -27,6 +27,7 @@ def _no_mirror(monkeypatch):
         ({"run": "Data"}, "run: 'Data' is reserved for results"),
         ({"scale": "paper", "data": "embedded"}, "data: embedded data are too small"),
         ({"cluster": {"margin": math.inf}}, "cluster.margin: inf is invalid"),
+        ({"cluster": {"gpu_model": "a100"}}, "cluster: gpu_model: has no effect with gpu: none"),
         ({"cluster": {"cpu_partition": "a$(touch X)"}}, "cluster.cpu_partition: 'a$(touch X)'"),
     ],
 )

@@ -67,6 +67,15 @@ def test_code_and_imports_of_a_run_kind_are_part_of_the_jobs_code(folder, forget
     assert (len(codes), len(hashes)) == (3, 1)
 
 
+def test_a_run_kind_of_another_paper_is_refused(folder):
+    other = copytree(folder, folder.parent / "other")
+    (other / "simulations.py").unlink()
+    content = (other / "paper.yaml").read_text().replace('"key": "mine"', '"key": "other"')
+    (other / "paper.yaml").write_text(content)
+    with pytest.raises(InputError, match=r"^other.one.kind: 'doubling' belongs to mine; use a"):
+        planned_jobs(folder, other)
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

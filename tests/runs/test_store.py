@@ -72,7 +72,7 @@ def test_a_truncated_file_is_renamed_and_its_run_can_be_stored_again(tmp_path):
         path.write_bytes(content[:length])
         assert store.find([tmp_path], HASH, "c1") is None
         assert not path.exists()
-        assert path.with_suffix(".damaged").read_bytes() == content[:length]
+        assert path.with_suffix(".corrupt").read_bytes() == content[:length]
         store.save(tmp_path, TABLE, METADATA)
         assert store.find([tmp_path], HASH, "c1")
 

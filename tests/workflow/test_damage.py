@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.shared import ROOT
 
-from fedsampling.base.errors import DamagedError, InputError
+from fedsampling.base.errors import CorruptError, InputError
 from fedsampling.base.files import read_record, write_record
 from fedsampling.evidence import summaries
 from fedsampling.learning.training.checkpoint import Checkpoint, Progress
@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_read_is_refused_and_nothing_is_lost(
         patched.setattr(Path, "open", fail)
         with pytest.raises(InputError, match=r"cannot be read \(.*nothing was changed") as caught:
             read(path)
-    assert not isinstance(caught.value, DamagedError)
+    assert not isinstance(caught.value, CorruptError)
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 

@@ -29,8 +29,8 @@ class InputError(Exception):
         super().__init__("\n".join(self.lines))
 
 
-class DamagedError(InputError):
-    """A file whose digest or decoding failed; files that cannot be read are not damaged."""
+class CorruptError(InputError):
+    """A file whose digest or decoding failed; files that cannot be read are not corrupt."""
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base.errors import DamagedError, InputError
+from fedsampling.base.errors import CorruptError, InputError
 
 RECORD_DIGEST = "sha256"  # key in the JSON of :func:`write_record`
 
@@ -78,9 +78,9 @@ def decoding(path: Path, damage: str, fix: str) -> Iterator[None]:
     except OSError as error:  # decoders' own have no number, or that of a seek to nowhere
         if error.errno not in (None, errno.EINVAL, errno.ENOENT, errno.ENOTDIR):
             raise _unreadable(path, error.strerror or str(error)) from error
-        raise DamagedError(f"{path}: {damage}; {fix}") from error
+        raise CorruptError(f"{path}: {damage}; {fix}") from error
     except Exception as error:
-        raise DamagedError(f"{path}: {damage}; {fix}") from error
+        raise CorruptError(f"{path}: {damage}; {fix}") from error
 
 
 def _unreadable(path: Path, reason: str) -> InputError:
@@ -197,9 +197,9 @@ def read_record(path: Path) -> dict[str, Any]:
     with decoding(path, "not JSON", fix):
         content = json.loads(text)
     if not isinstance(content, dict):
-        raise DamagedError(f"{path}: not a JSON object; {fix}")
+        raise CorruptError(f"{path}: not a JSON object; {fix}")
     if content.pop(RECORD_DIGEST, None) != _record_digest(content):
-        raise DamagedError(f"{path}: checksum differs; {fix}")
+        raise CorruptError(f"{path}: checksum differs; {fix}")
     return content
 
 

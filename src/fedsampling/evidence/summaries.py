@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from fedsampling.base.arrays import Ints
-from fedsampling.base.errors import DamagedError
+from fedsampling.base.errors import CorruptError
 from fedsampling.base.files import decoding, read_bytes, remove
 from fedsampling.base.nested import merge
 from fedsampling.evidence.statistics import half_width
@@ -188,31 +188,29 @@ def runs_of_manifest(
     """Load the runs that a manifest lists, which must be exactly those in `seeds`, by hash."""
     try:
         digests = _digests_in(manifest, job, seeds)
-        runs = {
-            run: next(
-                (
-                    result
-                    for result in store.versions(stores, run)
-                    if result.metadata["digest"] == digests[run]
-                ),
-                None,
-            )
-            for run in seeds
-        }
-        problems = [
-            f"{manifest.with_suffix('').name} of {manifest.parent.parent.name}/"
-            f"{manifest.parent.name}: run {run} (seed {seeds[run]}) is missing or changed; "
-            "run the same command to recompute it"
-            for run, result in runs.items()
-            if result is None
-        ]
+        runs: dict[str, store.Result] = {}
+        problems: list[str] = []
+        block, case = manifest.with_suffix("").name, manifest.parent.parent.name
+        for run, seed in seeds.items():
+            others = False
+            for result in store.versions(stores, run):
+                if result.metadata["digest"] == digests[run]:
+                    runs[run] = result
+                    break
+                others = True
+            else:
+                fault = "different from the manifest" if others else store.why_absent(stores, run)
+                problems.append(
+                    f"{block} of {case}/{manifest.parent.name}: run {run} (seed {seed}) is "
+                    f"{fault}; run the same command to recompute it"
+                )
         if problems:
-            raise DamagedError(*problems)
-    except DamagedError:
+            raise CorruptError(*problems)
+    except CorruptError:
         remove(manifest)
         raise
     case, sampler = manifest.parent.parent.name, manifest.parent.name
-    return [(case, sampler, result) for result in runs.values() if result]
+    return [(case, sampler, result) for result in runs.values()]
 
 
 def _digests_in(manifest: Path, job: str, seeds: Mapping[str, int]) -> dict[str, Any]:
@@ -223,7 +221,7 @@ def _digests_in(manifest: Path, job: str, seeds: Mapping[str, int]) -> dict[str,
         digests = {run["hash"]: run["digest"] for run in content["runs"]}
         if (content["job"], listed) == (job, list(seeds.items())):
             return digests
-    raise DamagedError(
+    raise CorruptError(
         f"{manifest}: must list exactly the {len(seeds)} runs of {job}; "
         "run the same command to rebuild it"
     )

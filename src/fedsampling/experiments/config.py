@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from fedsampling.base.code import allow
 from fedsampling.base.errors import InputError, gathering, naming
@@ -100,6 +100,14 @@ class Cluster(Strict):
         ge=0,
         description="Seconds before its time limit at which a job saves a checkpoint and stops.",
     )
+
+    @model_validator(mode="after")
+    def _with_effect(self) -> "Cluster":
+        if self.gpu_model is not None and self.gpu in ("none", "shard"):
+            raise ValueError(
+                f"gpu_model: has no effect with gpu: {self.gpu}; use gpu: gpu or gres, or remove it"
+            )
+        return self
 
 
 class Report(Strict):

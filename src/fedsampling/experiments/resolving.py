@@ -17,6 +17,7 @@ from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.families import load_members
 from fedsampling.base.nested import differences, flat, merge
 from fedsampling.base.records import Positive, Strict, check, hashed_if_set
+from fedsampling.base.text import listed
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_modules import make_package
 from fedsampling.experiments.papers import NO_PAPERS, Paper, check_names, load_paper
@@ -113,6 +114,11 @@ def no_experiment(name: str, paper: Paper) -> str:
     """Explain why `name` is not an experiment of a paper, and suggest a fix."""
     if reason := paper.left_out.get(name):
         return f"{reason}; change the scale, or leave it out"
+    if drawn := {**paper.artefacts, **paper.omitted}.get(name):
+        used = listed([f"'{experiment}'" for experiment in drawn.experiments])
+        noun = "its experiment" if len(drawn.experiments) == 1 else "its experiments"
+        fix = f"use {noun} {used}" if used else "it has no runs"
+        return f"is a {drawn.kind}; {fix}"
     return f"no such experiment; {nearest(name, paper.experiments)}"
 
 
@@ -181,6 +187,12 @@ class Experiment(Strict):
     def _separate_worlds(self) -> "Experiment":
         if self.worlds and "problem_seed" not in Simulation.member(self.kind).model_fields:
             raise ValueError(f"worlds: run kind '{self.kind}' has no problem_seed; remove worlds")
+        changes = [self.settings, *self.cases.values()]
+        if self.worlds and any("problem_seed" in change for change in changes):
+            raise ValueError(
+                "problem_seed: has no effect with worlds, where each seed draws its own clients; "
+                "remove one of the two"
+            )
         if self.worlds and self.seed_block > 1:
             raise ValueError(
                 f"seed_block: {self.seed_block} seeds with worlds have different clients; must be 1"
@@ -265,7 +277,14 @@ def _experiment(paper: Paper, name: str, config: Config) -> Experiment:
         # Overrides remove "*", so the paper's nulls, which leave samplers out of "*", go, too.
         merged["samplers"] = {key: record for key, record in samplers.items() if record is not None}
     load_kinds(paper.folder)
-    return check(Experiment, merged, f"{prefix}.")
+    experiment = check(Experiment, merged, f"{prefix}.")
+    root, _, rest = Simulation.member(experiment.kind).__module__.partition(".")
+    if root == "papers" and (other := rest.partition(".")[0]) != paper.folder.name:
+        raise InputError(
+            f"{prefix}.kind: '{experiment.kind}' belongs to {other}; use a kind of this paper, or "
+            "define it in experiments/simulations/"
+        )
+    return experiment
 
 
 def load_kinds(folder: Path) -> tuple[type[Simulation], ...]:

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedsampling.base.errors import DamagedError
+from fedsampling.base.errors import CorruptError
 from fedsampling.base.files import read_record, reading
 
 if TYPE_CHECKING:
@@ -203,10 +203,10 @@ def _index(path: Path, changed: int) -> Mapping[str, Path]:
     try:
         by_experiment: dict[str, list[str]] = read_record(path)
         if not all(re.fullmatch(EXPERIMENT_FILE, name) for name in by_experiment):
-            raise DamagedError("leads out of its folder")
+            raise CorruptError("leads out of its folder")
         files = {name: path.parent / f"{name}.parquet" for name in by_experiment}
         return {run: files[name] for name, runs in by_experiment.items() for run in runs}
-    except (DamagedError, TypeError):
-        raise DamagedError(
+    except (CorruptError, TypeError):
+        raise CorruptError(
             f"{path.parent.name}/{INDEX}: corrupt; restore it from the repository"
         ) from None

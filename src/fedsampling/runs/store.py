@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.errors import DamagedError
+from fedsampling.base.errors import CorruptError
 from fedsampling.base.files import checked, decoding, read_bytes, rename
 from fedsampling.runs.noted_parquet import as_written, smallest, verified, write
 from fedsampling.runs.places import path_of, paths_of_versions, published_runs
@@ -38,6 +38,7 @@ ROUNDED_KINDS = ("federated", "network")  # kinds of runs with rounded published
 BITS = 24  # binary digits of rounded values
 SHORT_DIGITS, SHORT_GAP = 6, 1e-12  # decimal digits of numbers that are not rounded
 COLUMNS = ["at", "metric", "value"]
+CORRUPT = ".corrupt"  # suffix of files that failed their digest, which are not read again
 VALUES = "value/"  # prefix of the columns with the values of one metric
 
 
@@ -74,7 +75,7 @@ def find(stores: Iterable[Path], run_hash: str, code: str | None) -> Result | No
     """Return a finished run, or None, from the first of the stores that has it.
 
     `code` accepts only runs of this version of the code; None accepts any, the newest first, for
-    shared stores; the report shows their provenance. A damaged file is renamed to ``*.damaged``.
+    shared stores; the report shows their provenance. A corrupt file is renamed to ``*.corrupt``.
     """
     return next(
         (run for run in versions(stores, run_hash, code) if code in (None, run.metadata["code"])),
@@ -87,6 +88,15 @@ def versions(stores: Iterable[Path], run_hash: str, code: str | None = None) -> 
     for store in stores:
         paths = [path_of(store, run_hash, code)] if code else paths_of_versions(store, run_hash)
         yield from intact(paths, published_runs(store).get(run_hash), run_hash)
+
+
+def why_absent(stores: Iterable[Path], run_hash: str) -> str:
+    """Say why :func:`versions` yields no run: its file is corrupt, or there is none."""
+    for store in stores:
+        renamed = (store / run_hash[:2]).glob(f"{run_hash}-*{CORRUPT}")
+        if run_hash in published_runs(store) or any(renamed):
+            return "corrupt"
+    return "missing"
 
 
 def intact(paths: Iterable[Path], published: Path | None, run_hash: str) -> Iterator[Result]:
@@ -105,14 +115,14 @@ def _stored(path: Path) -> Result | None:
         return load(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except DamagedError:
+    except CorruptError:
         with suppress(OSError):  # in a read-only store the file stays, and the run is recomputed
-            rename(path, path.with_suffix(".damaged"))
+            rename(path, path.with_suffix(CORRUPT))
         return None
 
 
 def _shipped(path: Path, run_hash: str) -> Result | None:
-    with suppress(DamagedError):
+    with suppress(CorruptError):
         return load_together(path).get(run_hash)
     return None
 
@@ -127,7 +137,7 @@ def load(path: Path) -> Result:
         table = _plain(arrow.select(COLUMNS).to_pandas())
         intact = digest(table) == metadata["digest"]
     if not intact:
-        raise DamagedError(f"{path}: corrupt: the table does not match its digest; {fix}")
+        raise CorruptError(f"{path}: corrupt: the table does not match its digest; {fix}")
     return Result(table, metadata)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.local_files import CorruptError, copy, is_packed, verify
+from fedsampling.data.sources.local_files import DifferingError, copy, is_packed, verify
 from fedsampling.data.sources.mirrors import path_in_mirror
 from fedsampling.data.sources.sources import VERIFIED, Source, editions, no_files, official_datasets
 
@@ -70,6 +70,6 @@ def _fault(source: Source, path: Path) -> str:
                 verify(source, plain)
         else:
             verify(source, path)
-    except CorruptError as error:
+    except DifferingError as error:
         return str(error)
     return ""

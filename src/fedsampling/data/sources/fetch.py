@@ -20,7 +20,7 @@ from fedsampling.data.sources.cache import locked
 from fedsampling.data.sources.local_files import (
     MAX_UNKNOWN_BYTES,
     PIECE_BYTES,
-    CorruptError,
+    DifferingError,
     copy,
     is_packed,
     is_verified,
@@ -51,7 +51,7 @@ class UnreachableError(Exception):
 
 
 def download(url: str, path: Path, bound: int, tell: Callable[[int, int], None]) -> None:
-    """Download a URL into a file; more than `bound` bytes are a CorruptError.
+    """Download a URL into a file; more than `bound` bytes are a DifferingError.
 
     `tell` gets the bytes received and the total (or `bound`).
     """
@@ -62,7 +62,7 @@ def download(url: str, path: Path, bound: int, tell: Callable[[int, int], None])
                 for piece, total in _received(url):
                     received += len(piece)
                     if max(received, total) > bound:
-                        raise CorruptError(f"is longer than the {bound:,} bytes expected")
+                        raise DifferingError(f"is longer than the {bound:,} bytes expected")
                     stream.write(piece)
                     tell(received, total or bound)
             return
@@ -189,7 +189,7 @@ def _install(source: Source, path: Path, target: Path) -> None:
 def _from_mirror(source: Source, target: Path, path: Path) -> None:
     try:
         _install(source, path, target)
-    except CorruptError as error:
+    except DifferingError as error:
         raise InputError(
             f"mirror: {path} is not the published {source.file}: it {error}; "
             f"copy it again from {_origin(source)}"
@@ -206,7 +206,7 @@ def _from_publisher(source: Source, target: Path, mirror: str | None, tell: Tell
             _download(source, target, url, tell)
         except AbsentError:
             failures.append(f"not at {url}")
-        except CorruptError as error:
+        except DifferingError as error:
             failures.append(f"{url}: it {error}")
         except UnreachableError as error:
             failures.append(f"{url} cannot be reached ({error})")

@@ -25,15 +25,15 @@ _CORRUPT = (EOFError, lzma.LZMAError, RuntimeError, ValueError, zlib.error)  # i
 OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 
 
-class CorruptError(Exception):
-    """The content differs from the published content; the message completes "it ..."."""
+class DifferingError(Exception):
+    """A file that is not the published one; the message completes "it …"."""
 
 
 def is_verified(source: Source, path: Path) -> bool:
     """Whether a file exists and, as far as can be verified, equals the published file."""
     try:
         verify(source, path)
-    except (FileNotFoundError, CorruptError):
+    except (FileNotFoundError, DifferingError):
         return False
     return True
 
@@ -43,13 +43,13 @@ def verify(source: Source, path: Path) -> None:
     with reading(path):
         size = path.stat().st_size
         if size == 0 or size != (source.size or size):
-            raise CorruptError(f"has {size:,} bytes, expected {source.size or 'some'}")
+            raise DifferingError(f"has {size:,} bytes, expected {source.size or 'some'}")
         for checksum in filter(None, (source.checksum, source.published)):
             algorithm, digest = checksum.split(":")
             with path.open("rb") as stream:
                 actual = hashlib.file_digest(stream, algorithm).hexdigest()
             if actual != digest:
-                raise CorruptError(f"has {algorithm} {actual}, expected {digest}")
+                raise DifferingError(f"has {algorithm} {actual}, expected {digest}")
 
 
 def is_packed(source: Source, name: str) -> bool:
@@ -66,7 +66,7 @@ def copy(source: Source, path: Path, output: Path) -> None:
         for piece in _pieces(path, opener):
             remaining -= len(piece)
             if remaining < 0:
-                raise CorruptError(f"holds more than the {bound:,} bytes expected")
+                raise DifferingError(f"holds more than the {bound:,} bytes expected")
             stream.write(piece)
 
 
@@ -76,10 +76,10 @@ def _pieces(path: Path, opener: Callable[..., Any]) -> Iterator[bytes]:
             while piece := stream.read(PIECE_BYTES):
                 yield piece
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise CorruptError(f"cannot be decompressed ({error})") from error
+        raise DifferingError(f"cannot be decompressed ({error})") from error
     except OSError as error:
         if error.errno is None:  # bz2 reports data in another format in this way
-            raise CorruptError(f"cannot be decompressed ({error})") from error
+            raise DifferingError(f"cannot be decompressed ({error})") from error
         raise InputError(f"{path}: cannot be read ({error.strerror}); make it readable") from error
 
 

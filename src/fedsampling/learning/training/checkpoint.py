@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.errors import DamagedError
+from fedsampling.base.errors import CorruptError
 from fedsampling.base.files import checked, decoding, remove, replacing
 from fedsampling.base.stopping import Stopped
 from fedsampling.learning.training.history import History, Rows
@@ -78,7 +78,7 @@ class Checkpoint:
             return None
         try:
             return self._load(self.path)
-        except DamagedError as error:
+        except CorruptError as error:
             print(error, file=sys.stderr, flush=True)
             return None
 
