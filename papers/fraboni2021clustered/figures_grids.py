@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from fedsampling.base.text import listed
+from fedsampling.evidence.statistics import difference, holm
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
@@ -10,6 +12,8 @@ from fedsampling.report.drawing.curves import divergences, grid_ticks, losses_ov
 from fedsampling.report.drawing.style import BLUE, GREEN, ORANGE, VERMILION, panels
 
 from .claims import LINES, late
+
+FEWEST_SEEDS = 3  # for an interval
 
 
 def grids(summaries: Summaries, paper: Paper) -> Artefact:
@@ -43,7 +47,34 @@ def grids(summaries: Summaries, paper: Paper) -> Artefact:
             *divergences(summaries["learning_rate"], LINES),
             *divergences(summaries["prox_grid"], LINES),
         ),
+        caption_end=" ".join(
+            [
+                *(
+                    _like_the_best(summaries["learning_rate"], "work.step", "learning rate", alpha)
+                    for alpha in sorted(rates["alpha"].unique())
+                ),
+                _like_the_best(summaries["prox_grid"], "work.prox", "μ"),
+            ]
+        ).strip(),
     )
+
+
+def _like_the_best(summary: Summary, setting: str, word: str, alpha: float | None = None) -> str:
+    """Name the values of a grid whose late loss does not differ from the least, in a sentence."""
+    losses = {
+        float(summary.setting(setting, case)): late(summary, "md", "loss", case)
+        for case in summary.settings["cases"]
+        if alpha in (None, summary.setting("dataset.partition.alpha", case))
+    }
+    finite = {value: loss for value, loss in losses.items() if np.isfinite(loss).all()}
+    if len(finite) < 2 or any(len(loss) < FEWEST_SEEDS for loss in finite.values()):
+        return ""
+    best = min(finite, key=lambda value: float(finite[value].mean()))
+    others = {f"{value:g}": (loss, finite[best]) for value, loss in finite.items() if value != best}
+    alike = [name for name, gap in holm(others, difference).items() if not gap.low > 0]
+    where = "" if alpha is None else f" at α = {alpha:g}"
+    result = f"does not differ significantly from {listed(alike)}" if alike else "is significant"
+    return f"The best {word}{where}, {best:g}, {result} ({len(finite[best])} seeds)."
 
 
 def _late_losses(summary: Summary, **settings: str) -> pd.DataFrame:

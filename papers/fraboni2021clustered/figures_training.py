@@ -54,8 +54,11 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     m = summary.setting("m", sampler="md")
     counts = curves["metric"].isin(("clients", "labels"))  # of the m clients of a round
     curves.loc[counts, ["low", "high"]] = curves.loc[counts, ["low", "high"]].clip(0, m)
-    grid = [Panel(curves, LINES, metric, title=title) for metric, title in PANELS.items()]
+    lines = {"fedavg": LINES["fedavg"], **LINES}  # ours, behind the paper's curves
+    grid = [Panel(curves, lines, metric, title=title) for metric, title in PANELS.items()]
     figure, axes = learning_grid(grid, 3, width=11.4, height=5.8, sharex=True)
+    for line in axes[1].lines:  # three curves of the same height, MD in front
+        line.set(linewidth=0.8, zorder=3 if line.get_label() == LINES["md"].label else 2)
     digits = [paper.reported(f"{end}_digits") for end in ("least", "most")]
     for count in digits:
         printed_level(axes[1], count)
