@@ -180,7 +180,7 @@ def figure5(summaries: Summaries, paper: Paper) -> Artefact:
         first,
         _draw_shares(first),
         alt="Stacked bars of class shares per client, and samples per class, for four values of α.",
-        notes=("Clients are ordered by size. One draw of the partition is shown.",),
+        notes=("One draw of the partition is shown.",),
     )
 
 
@@ -207,13 +207,14 @@ def _draw_shares(table: pd.DataFrame) -> Figure:
         for upper, lower, alpha in zip(axes[:n], axes[n:], alphas, strict=True):
             counts = _matrix(table[table["alpha"] == alpha])
             share = 100 * counts / counts.sum(axis=1, keepdims=True)
+            share = share[np.lexsort([-share.max(axis=1), share.argmax(axis=1)])]
             below = np.cumsum(share, axis=1) - share
             client, label = np.arange(len(counts)), np.arange(counts.shape[1])
             colours = [CLASSES[c % len(CLASSES)] for c in label]
             for c in label:
                 upper.bar(client, share[:, c], 1.0, below[:, c], color=colours[c], label=str(c))
             lower.bar(label, counts.sum(axis=0), 0.8, color=colours)
-            upper.set(title=f"$\\alpha$ = {alpha:g}", xlabel="client", ylim=(0, 100))
+            upper.set(title=f"$\\alpha$ = {alpha:g}", xlabel="client, by class", ylim=(0, 100))
             upper.set_xlim(-0.5, len(counts) - 0.5)
             upper.grid(False)
             lower.set(xlabel="class", xticks=label)

@@ -1,57 +1,22 @@
-"""Learning curves of fraboni2021clustered: Figures 1, 2 and 6 to 10, and our grids.
+"""Learning curves of fraboni2021clustered: Figures 1, 2 and 6 to 10.
 
 The paper smooths the training loss on CIFAR-10 with a rolling mean; here each run is smoothed
 before the mean over seeds is taken.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from fedsampling.evidence.statistics import compare, difference
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import Paper, judge_function
-from fedsampling.report.drawing.artefacts import (
-    Alternative,
-    Artefact,
-    Summaries,
-    by_reason,
-    counted,
-    instead,
-    tabulate,
-    with_margin,
-)
-from fedsampling.report.drawing.curves import (
-    Panel,
-    divergences,
-    grid_ticks,
-    learning_grid,
-    losses_over_grid,
-    only,
-    over_grid,
-    rolling,
-)
-from fedsampling.report.drawing.style import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    SKY,
-    VERMILION,
-    Line,
-    panels,
-    printed_level,
-    printed_words,
-)
+from fedsampling.experiments.papers import Paper
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
+from fedsampling.report.drawing.curves import Panel, divergences, learning_grid, only, rolling
+from fedsampling.report.drawing.style import ORANGE, SKY, Line, printed_level, printed_words
 
-from . import claims
-from .claims import (
-    LINES,
-    by_alpha,
-    late,
-)
+from .claims import LINES, by_alpha
 
 PANELS = {
     "clients": "distinct clients",
@@ -89,8 +54,11 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     m = summary.setting("m", sampler="md")
     counts = curves["metric"].isin(("clients", "labels"))  # of the m clients of a round
     curves.loc[counts, ["low", "high"]] = curves.loc[counts, ["low", "high"]].clip(0, m)
-    grid = [Panel(curves, LINES, metric, title=title) for metric, title in PANELS.items()]
+    lines = {"fedavg": LINES["fedavg"], **LINES}  # ours, behind the paper's curves
+    grid = [Panel(curves, lines, metric, title=title) for metric, title in PANELS.items()]
     figure, axes = learning_grid(grid, 3, width=11.4, height=5.8, sharex=True)
+    for line in axes[1].lines:  # three curves of the same height, MD in front
+        line.set(linewidth=0.8, zorder=3 if line.get_label() == LINES["md"].label else 2)
     digits = [paper.reported(f"{end}_digits") for end in ("least", "most")]
     for count in digits:
         printed_level(axes[1], count)
@@ -210,52 +178,6 @@ def figure10(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
-def grids(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw MD sampling's late loss by learning rate (for Figure 2) and by μ (for Figure 10)."""
-    rates = _late_losses(
-        summaries["learning_rate"], alpha="dataset.partition.alpha", step="work.step"
-    )
-    regular = _late_losses(summaries["prox_grid"], mu="work.prox")
-    with panels(1, 2, width=8.6, height=3.8) as (figure, (left, right)):
-        colours = (BLUE, GREEN, ORANGE, VERMILION)
-        for colour, (alpha, part) in zip(colours, rates.groupby("alpha"), strict=False):
-            over_grid(left, part, "step", f"α = {alpha:g}", colour, part["highest"].max())
-        left.set(xlabel="learning rate", ylabel="late training loss", title="(a) learning rate")
-        left.legend()
-        over_grid(right, regular, "mu", "", BLUE, regular["highest"].max())
-        right.set(xlabel="μ", ylabel="late training loss", title="(b) FedProx")
-        grid_ticks(left, rates["step"])
-        grid_ticks(right, regular["mu"])
-    best = [
-        f"{_best(part, 'step'):g} for α = {alpha:g} "
-        f"(paper {paper.reported(f'learning_rate_alpha_{alpha:g}'):g})"
-        for alpha, part in rates.groupby("alpha")
-    ]
-    return Artefact(
-        pd.concat([rates.assign(grid="step"), regular.assign(grid="mu")], ignore_index=True),
-        figure,
-        alt="Late training loss of MD sampling against learning rate, per α, and against μ.",
-        notes=(
-            f"Least late loss at learning rate {', '.join(best)}; at μ = {_best(regular, 'mu'):g} "
-            f"(paper {paper.reported('mu'):g}).",
-            *divergences(summaries["learning_rate"], LINES),
-            *divergences(summaries["prox_grid"], LINES),
-        ),
-    )
-
-
-def _late_losses(summary: Summary, **settings: str) -> pd.DataFrame:
-    """Return MD sampling's late losses over a grid, and ``highest``, its largest finite loss."""
-    table = losses_over_grid(summary, lambda case: late(summary, "md", "loss", case), **settings)
-    losses = (summary.select("md", "loss", case)["value"] for case in summary.settings["cases"])
-    return table.assign(highest=[float(loss[np.isfinite(loss)].max()) for loss in losses])
-
-
-def _best(table: pd.DataFrame, x: str) -> float:
-    """Return the value with the least late loss; NaN if every run diverged."""
-    return np.nan if table["loss"].isna().all() else float(table.nsmallest(1, "loss")[x].iloc[0])
-
-
 def _loss_and_accuracy(cells: Sequence[PanelRuns], alt: str) -> Artefact:
     """Draw loss and accuracy as measured, a row for each cell."""
     grid, parts = [], {}
@@ -298,78 +220,3 @@ def _divergences(cells: Sequence[PanelRuns]) -> tuple[str, ...]:
         runs = replace(summary, rows=_curves_of(summary.rows, case, lines))
         sentences |= dict.fromkeys(divergences(runs, lines))
     return tuple(sentences)
-
-
-# Choices that could change the verdicts of Fraboni et al. 2021.
-
-
-NARROWER = 0.01  # margin of c3, instead of a tenth
-SMALLER_RUNS = ("c4", "c5", "c6", "c7", "c8")
-
-
-def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
-    """Judge c3 and c10 again with other margins, rounds, intervals, and forms of the algorithms."""
-    summary, c3, c10 = summaries["mnist"], paper.claims["c3"], paper.claims["c10"]
-    judged = {"c3": claims.c3(summaries, c3, paper), "c10": claims.c10(summaries, c10, paper)}
-    measured = sorted(summary.select("md", "loss")["at"].unique())
-    middle, last = measured[len(measured) // 2], measured[-1]
-    rows_until = summary.rows[summary.rows["at"] <= middle]  # claims read their second half
-    early = {"mnist": replace(summary, rows=rows_until)}
-    instead_of = f"instead of {last // 2} to {last}"
-    first = f"rounds {middle // 2} to {middle} {instead_of}"
-    readings = judged["c10"].readings
-    pairs = claims.gains_over_md(summary)
-    uncorrected = {name: compare(*pair, difference) for name, pair in pairs.items()}
-    as_coded = []
-    if "algorithm2-code" in set(summary.rows["sampler"]):
-        coded = {"mnist": claims.renamed(summary, "algorithm2-code", "algorithm2")}
-        choice = "Ward's method as the authors' code applies it"
-        as_coded = [instead("c3", choice, claims.c3(coded, c3, paper))]
-    rows = [
-        instead("c3", *with_margin("c3", NARROWER, summaries, paper)),
-        instead("c3", first, claims.c3(early, c3, paper)),
-        *as_coded,
-        counted("c10", "how Algorithm 1 breaks ties between clients of equal size", readings),
-        by_reason("c10", first, claims.outperform(early["mnist"], c10)),
-        by_reason(
-            "c10",
-            "intervals not corrected for six comparisons",
-            claims.gains_finding(uncorrected, c10),
-        ),
-    ]
-    for name in SMALLER_RUNS:
-        spec = paper.claims[name]
-        used = spec.experiments or paper.artefacts[spec.artefact].experiments
-        if summaries.keys() >= set(used):
-            judged[name] = judge_function(paper, name)(summaries, spec, paper)
-            rows += _of_smaller_runs(name, summaries, paper)
-    return tabulate(judged, rows)
-
-
-def _of_smaller_runs(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Judge a claim about late losses on all rounds and on the first half; vary a margin."""
-    for choice, changed in {"all rounds": _all_rounds, "the first half": _first_half}.items():
-        changed_runs = {key: changed(summary) for key, summary in summaries.items()}
-        finding = judge_function(paper, name)(changed_runs, paper.claims[name], paper)
-        choice = f"{choice} instead of the second half of the rounds"
-        yield by_reason(name, choice, finding)
-    if margin := paper.claims[name].margin:
-        yield instead(name, *with_margin(name, margin / 2, summaries, paper))
-
-
-def _all_rounds(summary: Summary) -> Summary:
-    """Move all rounds into the second half, which claims read."""
-    rows = summary.rows
-    return replace(summary, rows=rows.assign(at=(rows["at"] + _last(rows)) / 2))
-
-
-def _first_half(summary: Summary) -> Summary:
-    """Keep the rounds that claims do not read, and move them into the second half."""
-    rows = summary.rows
-    return _all_rounds(replace(summary, rows=rows[rows["at"] < _last(rows) / 2]))
-
-
-def _last(rows: pd.DataFrame) -> pd.Series:
-    """Return the last round of each row's case."""
-    last: pd.Series = rows.groupby("case", observed=True)["at"].transform("max")
-    return last

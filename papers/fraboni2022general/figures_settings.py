@@ -5,9 +5,11 @@ much the comparison of MD and Uniform sampling depends on the choice; ``learning
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from fedsampling.base.text import show
 from fedsampling.evidence.statistics import compare, difference
@@ -42,6 +44,7 @@ from .runs import (
     our_choice,
 )
 
+LONG_INTERVAL = 3  # times the median length; longer ones are clipped
 GRIDS = {"learning_rate": "Shakespeare", "cifar_learning_rate": "CIFAR-10"}
 FULL = SCHEMES["full"]
 
@@ -91,6 +94,7 @@ def choices(summaries: Summaries, paper: Paper) -> Artefact:
                 part = table[(table["case"] == case) & (table["own"] == ours)]
                 label = "clients of Figures 1 to 6" if ours else "other choices"
                 with_interval(axis, part["sd"], part, "gap", fmt="o", color=colour, label=label)
+            _clip(axis, table[table["case"] == case])
             axis.set(title=f"({letter}) {title}, $n = 10$, $m = 5$")
             axis.set_xlabel("standard deviation of $n_i/M$")
         axes[0].set_ylabel(f"{GAP}, mean")
@@ -107,13 +111,35 @@ def choices(summaries: Summaries, paper: Paper) -> Artefact:
         alt="Mean difference of the global loss, MD − Uniform sampling, for several choices of "
         "ten clients, against the standard deviation of their shares of the data.",
         notes=(
-            *departures({"choices": summaries["choices"]}, paper),
             f"{over}{'; '.join(spans)}." if spans else "One choice of clients at this scale.",
             "Means over the rounds that were measured for all choices "
             f"({', '.join(map(str, _common_rounds(summaries)))}), paired by seed, with 95 % "
             "intervals.",
         ),
     )
+
+
+def _clip(axis: Axes, table: pd.DataFrame) -> None:
+    """Limit the y axis to all means and usual intervals; arrows and numbers end longer ones."""
+    length = table["high"] - table["low"]
+    usual = table[~(length > LONG_INTERVAL * length.median())]
+    low = float(pd.concat([usual["low"], table["gap"]]).min())
+    high = float(pd.concat([usual["high"], table["gap"]]).max())
+    if not low < high:  # no intervals at this scale
+        return
+    room = 0.15 * (high - low)
+    bottom, top = low - room, high + room
+    for row in table.to_dict("records"):
+        look: dict[str, Any] = {"color": VERMILION if row["own"] else BLUE}
+        if row["low"] < bottom:
+            axis.plot(row["sd"], bottom, "v", clip_on=False, **look)
+            axis.text(
+                row["sd"], bottom, f"  {show(row['low'], 2)}", fontsize=8, va="bottom", **look
+            )
+        if row["high"] > top:
+            axis.plot(row["sd"], top, "^", clip_on=False, **look)
+            axis.text(row["sd"], top, f"  {show(row['high'], 2)}", fontsize=8, va="top", **look)
+    axis.set_ylim(bottom, top)
 
 
 def learning_rate(summaries: Summaries, paper: Paper) -> Artefact:
@@ -133,12 +159,12 @@ def learning_rate(summaries: Summaries, paper: Paper) -> Artefact:
             axis.legend()
             parts.append(table.assign(dataset=dataset))
             notes.append(_best(table, dataset, chosen, whose))
-            notes += [*departures({name: summary}, paper), *divergences(summary, SCHEMES)]
+            notes += [departures({name: summary}, paper), *divergences(summary, SCHEMES)]
     return Artefact(
         pd.concat(parts, ignore_index=True),
         figure,
         alt="Global loss after the last round of full participation against the learning rate.",
-        notes=tuple(notes),
+        notes=tuple(note for note in notes if note),
     )
 
 

@@ -11,7 +11,7 @@ from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLUE, GREEN, PURPLE, VERMILION, panels
 from fedsampling.theory.weights import PER_CLIENT, statistics, sums
 
-from .claims import gamma_boundary, importances, largest_importance, sigma_boundary
+from .corollary1 import gamma_boundary, importances, largest_importance, sigma_boundary
 from .runs import COMPARED, EXACT, QUANTITIES, SCHEMES, comparisons
 
 

@@ -1,13 +1,13 @@
 """Figures 1 to 7 of fraboni2022general: training on Shakespeare and CIFAR-10.
 
-Differences of two schemes are taken seed by seed.
+Differences of two samplers are taken seed by seed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedsampling.evidence.statistics import difference, holm, show_estimates
@@ -15,14 +15,14 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import (
+    FEWEST_ROUNDS,
     Panel,
     divergences,
-    learning_curve,
     learning_grid,
     only,
     rolling,
 )
-from fedsampling.report.drawing.style import BLUE, GREEN, ORANGE, PURPLE, Line, style
+from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, Line, panels
 
 from .runs import (
     COMPARED,
@@ -52,17 +52,18 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         case: holm(loss_pairs(summaries, "md", "uniform", case), difference) for case in IMPORTANCES
     }
     table = _gap_table({n: (run, ("md", "uniform")) for n, run in runs.items()}, "clients")
+    seeds = {n: len(summary.settings["seeds"]) for n, summary in runs.items()}
     lines = {}
     for (n, summary), colour in zip(runs.items(), COLOURS, strict=True):
         is_other = not comparable(summary, runs[10])
-        lines[n] = Line(f"$n = {n}$" + (" (other runs)" if is_other else ""), colour, is_other)
+        label = f"$n = {n}$" + (f", {seeds[n]} seeds" if len(set(seeds.values())) > 1 else "")
+        lines[n] = Line(label + (" (other runs)" if is_other else ""), colour, is_other)
     return Artefact(
         table,
         _gap_grid(table, "clients", lines),
         alt="Difference of the global loss, MD − Uniform sampling, against rounds, with 95 % "
         "bands: a curve for each number of clients, a panel for each importance.",
         notes=(
-            *departures({HALF[n]: summary for n, summary in runs.items()}, paper),
             *(
                 f"MD − Uniform, {JOINT}: {show_estimates(gaps)} ({IMPORTANCES[case][1:-1]})."
                 for case, gaps in mean_gaps.items()
@@ -70,36 +71,27 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
             *_not_comparable(runs),
             *_divergence_notes(runs),
         ),
+        caption_end=departures({HALF[n]: summary for n, summary in runs.items()}, paper),
     )
 
 
 def figure2(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw Figure 2: global losses, with differences from MD as insets, by importance and n."""
+    """Draw Figure 2: losses, and below them differences from MD, by importance (rows) and n."""
     runs = half_sampled(summaries)
-    curves = {n: only(summary, ("loss",)).curves for n, summary in runs.items()}
-    views = [(case, n) for case in IMPORTANCES for n in runs]
-    grid = [
-        Panel(curves[n], TRAINED, "loss", case, f"({letter}) $n = {n}$, {IMPORTANCES[case]}", LOSS)
-        for letter, (case, n) in zip("abcdefgh", views, strict=True)
+    views = [
+        View(f"$n = {n}$, {title}", summary, case, TRAINED, {"clients": n})
+        for case, title in IMPORTANCES.items()
+        for n, summary in runs.items()
     ]
-    figure, axes = learning_grid(grid, len(runs), width=11.4, height=5.6, xlabel="$t$")
-    parts = []
-    for axis, (case, n) in zip(axes, views, strict=True):
-        rows = curves[n][curves[n]["case"] == case]
-        if len(rows):
-            _draw_differences(axis, runs[n], case)
-            parts.append(rows.assign(clients=n))
+    data, figure = _losses_and_differences(views, len(runs), width=10.6, height=7.4)
     return Artefact(
-        pd.concat(parts, ignore_index=True).drop(columns="metric"),
+        data,
         figure,
         alt="Global loss against rounds for MD, Uniform and Clustered sampling, a column for each "
-        "number of clients, a row for each importance, each with an inset of the differences "
-        "from MD sampling.",
-        notes=(
-            *departures({HALF[n]: summary for n, summary in runs.items()}, paper),
-            *_not_comparable(runs),
-            *_divergence_notes(runs),
-        ),
+        "number of clients, two rows for each importance: the losses coincide, and the row below "
+        "them has the differences from MD sampling.",
+        notes=(*_not_comparable(runs), *_divergence_notes(runs)),
+        caption_end=departures({HALF[n]: summary for n, summary in runs.items()}, paper),
     )
 
 
@@ -115,35 +107,30 @@ def figure5(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def figure7(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw Figure 7: losses on CIFAR-10, one panel per α, and their paired difference."""
+    """Draw Figure 7: losses on CIFAR-10, and below them their difference, a column for each α."""
     summary = only(summaries["cifar"], SHOWN)
     smooth = rolling(only(summary, ("loss",)), round(paper.reported("rolling_mean")))
-    curves, cases = smooth.curves, paper.experiments["cifar"]["cases"]
-    lines = {"uniform − md": Line("Uniform − MD", GREEN)}
-    above, below, parts, pairs = [], [], [], {}
-    for letter, (case, settings) in zip("abc", cases.items(), strict=True):
-        alpha = f"α = {settings['dataset']['partition']['alpha']:g}"
-        gaps = gap_curve(smooth, "uniform", "md", case).assign(case=case, sampler="uniform − md")
-        above.append(Panel(curves, COMPARED, "loss", case, f"({letter}) {alpha}", LOSS))
-        below.append(
-            Panel(gaps.assign(metric="gap"), lines, "gap", case, "", "difference", zero=True)
-        )
-        if has(summary, case):
-            parts += [curves[curves["case"] == case].drop(columns="metric"), gaps]
-            pairs[alpha] = paired_losses(summary, "uniform", "md", case)
-    figure, _ = learning_grid(
-        above + below, len(above), width=9.6, height=5.0, xlabel="$t$", height_ratios=(2, 1)
-    )
+    cases = {
+        case: f"α = {settings['dataset']['partition']['alpha']:g}"
+        for case, settings in paper.experiments["cifar"]["cases"].items()
+    }
+    views = [View(alpha, smooth, case, COMPARED) for case, alpha in cases.items()]
+    pairs = {
+        alpha: paired_losses(summary, "uniform", "md", case)
+        for case, alpha in cases.items()
+        if has(summary, case)
+    }
+    data, figure = _losses_and_differences(views, len(views), width=9.6, height=5.0)
     return Artefact(
-        pd.concat(parts, ignore_index=True),
+        data,
         figure,
         alt="Global loss on CIFAR-10 against rounds for MD and Uniform sampling, a panel for each "
         "α; below each the difference Uniform − MD with its 95 % band.",
         notes=(
-            *departures({"cifar": summary}, paper),
             f"Uniform − MD, {JOINT}: {show_estimates(holm(pairs, difference))}.",
             *divergences(summary, COMPARED),
         ),
+        caption_end=departures({"cifar": summary}, paper),
     )
 
 
@@ -171,7 +158,8 @@ def _draw_gaps(
         _gap_grid(table, "m", lines),
         alt="Difference of the global loss, MD − Uniform sampling, against rounds, with 95 % "
         "bands: a curve for each number of sampled clients, a panel for each importance.",
-        notes=(*departures({experiments[0]: main}, paper), *lost),
+        notes=tuple(lost),
+        caption_end=departures({experiments[0]: main}, paper),
     )
 
 
@@ -192,14 +180,17 @@ def _gap_table(
             curve = gap_curve(summary, *pair, case, seeds)
             first = since * summary.settings["settings"]["rounds"]
             parts.append(curve[curve["at"] >= first].assign(**{"case": case, column: key}))
-    return pd.concat([part for part in parts if len(part)], ignore_index=True)
+    return _stacked(parts)
 
 
 def _gap_grid(table: pd.DataFrame, column: str, lines: Mapping[int, Line]) -> Figure:
     """Draw differences of the loss, a panel for each importance, a curve for each of `lines`.
 
     `table`: of :func:`gap_curve`, with ``case`` and a `column` that holds the keys of `lines`.
+    Curves of fewer than :data:`FEWEST_ROUNDS` rounds become a list of intervals.
     """
+    if table["at"].nunique() < FEWEST_ROUNDS:
+        return _gap_intervals(table, column, lines)
     curves = table.rename(columns={column: "sampler"}).assign(metric="gap")
     grid = [
         Panel(curves, lines, "gap", case, f"({letter}) {title}", GAP, zero=True)
@@ -209,25 +200,44 @@ def _gap_grid(table: pd.DataFrame, column: str, lines: Mapping[int, Line]) -> Fi
     return figure
 
 
+def _gap_intervals(table: pd.DataFrame, column: str, lines: Mapping[int, Line]) -> Figure:
+    """Draw an interval for each of `lines` and round, from above to below, by importance."""
+    rows = [(key, at) for key in lines for at in sorted(table["at"].unique())]
+    with panels(1, 2, width=9.2, height=0.9 + 0.4 * len(rows), sharey=True) as (figure, axes):
+        for axis, letter, (case, title) in zip(axes, "ab", IMPORTANCES.items(), strict=True):
+            axis.axvline(0, color=BLACK, linewidth=0.8)
+            for place, (key, at) in enumerate(rows):
+                chosen = (table["case"] == case) & (table[column] == key) & (table["at"] == at)
+                for gap in table[chosen].itertuples():
+                    axis.hlines(place, gap.low, gap.high, color=lines[key].colour)
+                    axis.plot(gap.mean, place, "o", color=lines[key].colour)
+            axis.set(title=f"({letter}) {title}", xlabel=GAP, ylim=(len(rows) - 0.5, -0.5))
+            labels = [f"{lines[key].label}, $t = {at}$" for key, at in rows]
+            axis.set_yticks(range(len(rows)), labels)
+            axis.locator_params(axis="x", nbins=6)
+    return figure
+
+
 def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefact:
-    """Draw Figure 4 or 6: both samplers' losses, by importance (rows) and m (columns)."""
+    """Draw Figure 4 or 6: losses, and below them differences, by importance (rows) and m."""
     summary = only(summaries[experiment], SHOWN)
-    curves = summary.curves[summary.curves["metric"] == "loss"]
     pairs = _sampler_pairs(paper, experiment)
-    views = [(case, m) for case in IMPORTANCES for m in pairs]
-    grid = [
-        Panel(curves, _lines(pairs[m]), "loss", case, f"({x}) $m = {m}$, {IMPORTANCES[case]}", LOSS)
-        for x, (case, m) in zip("abcdef", views, strict=False)
+    views = [
+        View(f"$m = {m}$, {title}", summary, case, _lines(pair))
+        for case, title in IMPORTANCES.items()
+        for m, pair in pairs.items()
     ]
-    width = 3.2 * len(pairs) + 0.4
-    figure, _ = learning_grid(grid, len(pairs), width, height=5.2, xlabel="$t$")
+    width = 2.9 * len(pairs) + 0.8
+    data, figure = _losses_and_differences(views, len(pairs), width, height=7.0)
     lines = {name: line for m, pair in pairs.items() for name, line in _lines(pair, m).items()}
     return Artefact(
-        curves.drop(columns="metric"),
+        data,
         figure,
         alt="Global loss against rounds for MD and Uniform sampling, a column for each number of "
-        "sampled clients, a row for each importance.",
-        notes=(*departures({experiment: summary}, paper), *divergences(summary, lines)),
+        "sampled clients, two rows for each importance: losses, and below them the difference "
+        "Uniform − MD.",
+        notes=divergences(summary, lines),
+        caption_end=departures({experiment: summary}, paper),
     )
 
 
@@ -250,18 +260,51 @@ def _lines(pair: tuple[str, str], m: int | None = None) -> dict[str, Line]:
     return {name: Line(line.label + tail, line.colour) for name, line in lines}
 
 
-def _draw_differences(axis: Axes, summary: Summary, case: str) -> None:
-    """Draw the differences from MD's loss, paired by seed, into the free corner of a panel."""
-    low, high = axis.get_ylim()
-    axis.set_ylim(low, high + 0.25 * (high - low))  # room above the curves, which fall
-    with style():
-        inset = axis.inset_axes((0.45, 0.45, 0.53, 0.48))
-        for name in TRAINED.keys() - {"md"}:
-            gap = gap_curve(only(summary, ("loss",)), name, "md", case)
-            learning_curve(inset, gap, TRAINED[name].label, TRAINED[name].colour)
-        inset.axhline(0, color=TRAINED["md"].colour, linewidth=1.0)
-        inset.set_title("minus MD’s", fontsize=7, pad=2)
-        inset.tick_params(labelsize=7)
+class View(NamedTuple):
+    """Losses of some samplers, drawn above their differences from the first of them."""
+
+    title: str
+    summary: Summary
+    case: str
+    lines: Mapping[str, Line]
+    columns: Mapping[str, int] = {}  # of the CSV, beside those of every curve
+
+
+def _losses_and_differences(
+    views: Sequence[View], columns: int, width: float, height: float
+) -> tuple[pd.DataFrame, Figure]:
+    """Draw the losses of views, `columns` in a row, and below each the differences, by seed.
+
+    Returns the data of all panels, and the figure.
+    """
+    above, below, parts = [], [], []
+    for letter, view in zip("abcdefgh", views, strict=False):
+        losses = only(view.summary, ("loss",)).curves
+        reference, *others = view.lines
+        differences = {f"{name} − {reference}": view.lines[name] for name in others}
+        gaps = _stacked(
+            gap_curve(view.summary, name, reference, view.case).assign(
+                case=view.case, sampler=label, metric="gap"
+            )
+            for name, label in zip(others, differences, strict=True)
+        )
+        title = f"({letter}) {view.title}"
+        above.append(Panel(losses, view.lines, "loss", view.case, title, LOSS))
+        below.append(Panel(gaps, differences, "gap", view.case, "", "loss − MD’s", zero=True))
+        if has(view.summary, view.case):
+            drawn = (losses["case"] == view.case) & losses["sampler"].isin(view.lines)
+            rows = _stacked([losses[drawn], gaps]).drop(columns="metric")
+            parts.append(rows.assign(**view.columns))
+    rows_of_views = [slice(first, first + columns) for first in range(0, len(views), columns)]
+    grid = [panel for row in rows_of_views for panel in above[row] + below[row]]
+    figure, _ = learning_grid(grid, columns, width, height, xlabel="$t$", sharex="col")
+    return _stacked(parts), figure
+
+
+def _stacked(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Stack tables; empty ones have no types and would take those of the others."""
+    tables = list(parts)
+    return pd.concat([part for part in tables if len(part)] or tables[:1], ignore_index=True)
 
 
 def _not_comparable(runs: Mapping[int, Summary]) -> Iterable[str]:

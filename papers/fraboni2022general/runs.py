@@ -110,8 +110,8 @@ def gap_curve(
     return replace(summary, rows=paired).curves[["at", "mean", "low", "high", "n"]]
 
 
-def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
-    """Write how the runs' lengths differ, such as ``"These runs: seeds 5 to 20 (paper 30)."``."""
+def departures(summaries: Summaries, paper: Paper) -> str:
+    """Write the seeds and what differs from the paper: ``"Here: 5 to 20 seeds (paper: 30)."``."""
     parts = []
     for word, read in SIZES.items():
         ours, theirs = set(), set()
@@ -120,14 +120,16 @@ def departures(summaries: Summaries, paper: Paper) -> tuple[str, ...]:
             ours.add(read(settings))
             theirs.add(read(paper.experiments[name]))
         if ours != theirs:
-            parts.append(f"{word} {show_range(ours)} (paper {show_range(theirs)})")
-    return (f"These runs: {', '.join(parts)}.",) if parts else ()
+            parts.append(f"{show_range(ours)} {word} (paper: {show_range(theirs)})")
+        elif word == "seeds":
+            parts.append(f"{show_range(ours)} {word}")
+    return f"Here: {', '.join(parts)}."
 
 
 SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "seeds": lambda settings: settings["seeds"],
     "rounds": lambda settings: settings["rounds"],
-    "K": lambda settings: settings["work"]["steps"],
+    "local steps": lambda settings: settings["work"]["steps"],
 }
 
 

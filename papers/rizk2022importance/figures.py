@@ -1,14 +1,26 @@
 """Tables and figures of rizk2022importance: Table I, Figures 1 and 2, steadiness and falls."""
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
-from fedsampling.base.text import show
+from fedsampling.base.text import listed, show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import learning_curve
-from fedsampling.report.drawing.style import BLACK, legend_below, panels, printed_level
+from fedsampling.report.drawing.style import (
+    BLACK,
+    BLUE,
+    legend_below,
+    panels,
+    printed_level,
+    printed_point,
+    printed_words,
+)
 
 from .measures import (
     BALANCED,
@@ -40,14 +52,16 @@ def table1(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def figure1(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw Figure 1: MSD of the four algorithms in dB, first iterations and all."""
+    """Draw Figure 1: MSD in dB, first iterations and all; and the gap that the paper prints."""
     falls = {
         "the fall": ("regression", "standard"),
         "to steady state": ("steady", "steady_standard"),
     }
-    parts = []
-    with panels(1, 2, width=9.6, height=3.9, sharey=True) as (figure, axes):
-        for panel, (title, names) in zip(axes, falls.items(), strict=True):
+    parts, ends = [], []
+    with panels(1, 3, width=10.6, height=4.1, width_ratios=[4, 4, 1.7]) as (figure, axes):
+        *courses, gaps = axes
+        courses[1].sharey(courses[0])
+        for panel, (title, names) in zip(courses, falls.items(), strict=True):
             experiments = [summaries[name] for name in names]
             curves = pd.concat([summary.curves for summary in experiments], ignore_index=True)
             curves = curves[curves["metric"] == "msd"]
@@ -56,32 +70,33 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
                 curve = curves[curves["sampler"] == sampler]
                 if len(curve):
                     learning_curve(panel, curve, line.label, line.colour, True, line.variant)
-            panel.set(title=title, xlabel="iteration $i$")
-            panel.set_xlim(0, experiments[0].setting("rounds"))
+                    panel.lines[-1].set_zorder(1 if line.variant else 2)  # variants stay behind
+            ends.append(experiments[0].setting("rounds"))
+            panel.set(title=title, xlabel="iteration $i$", xlim=(0, ends[-1]))
         drawn = pd.concat(parts, ignore_index=True)
-        reported = paper.reported("gap")
-        highest = 10 * np.log10(_level(summaries["steady_standard"], STANDARD, "msd"))
-        printed_level(axes[1], highest - reported)
-        axes[0].set_ylabel("MSD (dB)")
-        # The bands reach far lower.
-        lowest = min(10 * np.log10(drawn["mean"].min()), highest - reported)
-        axes[0].set_ylim(bottom=lowest - 2)
+        courses[0].set_ylabel("MSD (dB)")
+        lowest = 10 * np.log10(drawn["mean"].min())  # bands, clipped at −20 dB, reach far lower
+        courses[0].set_ylim(bottom=lowest - 2)
+        _draw_gaps(gaps, summaries, paper)
         legend_below(figure, axes, 3)
     summary, standard = summaries["steady"], summaries["steady_standard"]
     true, divided = ((summary, name, "base") for name in (TRUE, "fedavg"))
     fedavg = standard, STANDARD, "base"
     standard_gap, corrected = gap(fedavg, true), gap(divided, true)
     tracked = summary.per_seed(TRACKED, "msd", since=steady_since(summary))
+    early, late = (set(part["sampler"]) for part in parts)
+    fewer = listed([LINES[name].label for name in LINES if name in early - late])
     return Artefact(
         drawn.drop(columns=["case"]),
         figure,
         alt="MSD curves of five samplers and a variant, in dB against iterations, which fall and "
-        "then level off; left: the first iterations, right: all iterations.",
+        "then level off; left: the first iterations, middle: all iterations. Right: the gap of "
+        "FedAvg over ISFedAvg, ours and the paper's.",
         notes=(
             f"At steady state FedAvg lies {standard_gap.value:.1f} dB above ISFedAvg with the true "
             f"probabilities ({show(exact_gap(exact(fedavg), exact(true)))} dB exactly); the paper "
-            f"reports {reported} dB (dashed: that far below our FedAvg). With steps divided by "
-            f"E_k, as in equation (6), FedAvg lies {corrected.value:.1f} dB above "
+            f"reports {paper.reported('gap')} dB. With steps divided by E_k, as in equation (6), "
+            f"FedAvg lies {corrected.value:.1f} dB above "
             f"({show(exact_gap(exact(divided), exact(true)))} dB exactly).",
             "Standard FedAvg takes E_k full steps and is biased towards the agents with many "
             "epochs: it falls faster, but to a higher level.",
@@ -90,7 +105,31 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
             "drawn again, at another model and with the weight 1/(N_k p_n). At steady state, one "
             f"repetition has {tracked.max() / tracked.mean():.0f} times the mean MSD.",
         ),
+        caption_end=f"Only in the left panel: {fewer}, run for {ends[0]:,} iterations."
+        if fewer
+        else "",
     )
+
+
+def _draw_gaps(axes: Axes, summaries: Summaries, paper: Paper) -> None:
+    """Draw the steady-state gap of FedAvg over the true probabilities, next to the paper's.
+
+    The paper prints the gap, and neither of the two levels.
+    """
+    true = summaries["steady"], TRUE, "base"
+    fedavg = summaries["steady_standard"], STANDARD, "base"
+    ours, in_theory = gap(fedavg, true), exact_gap(exact(fedavg), exact(true))
+    axes.vlines(0, ours.low, ours.high, color=BLUE)
+    axes.plot(0, ours.value, "o", color=BLUE)
+    axes.plot(1, in_theory, "s", color=BLUE, mfc="none")
+    axes.set_xticks(range(3), ["ours", "exact", "paper"])
+    reported = paper.reported("gap")
+    printed_point(axes, 2, reported)
+    printed_words(axes, 2, reported - 0.8, f"{reported:g}", ha="center", va="top", fontsize=8.5)
+    for place, value in enumerate((ours.value, in_theory)):
+        axes.text(place, value + 1.2, f"{value:.1f}", ha="center", fontsize=8.5)
+    axes.set(title="FedAvg over true", ylabel="gap (dB)", xlim=(-0.6, 2.6))
+    axes.set_ylim(0, 1.1 * max(ours.high, reported))
 
 
 def steadiness(summaries: Summaries, paper: Paper) -> Artefact:
@@ -161,7 +200,11 @@ def fall(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def figure2(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw Figure 2: testing error, test loss, balanced error; published and balanced data."""
+    """Draw Figure 2: testing error, test loss, balanced error; published and balanced data.
+
+    On the published data the algorithms coincide, so that loss and balanced error are drawn as
+    differences from FedAvg.
+    """
     summary = summaries["classification"]
     titles = {
         "error": "testing error (%)",
@@ -169,19 +212,24 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         "balanced_error": "balanced error (%)",
     }
     cases = summary.settings["cases"]
-    curves = summary.curves[summary.curves["metric"].isin(list(titles))].copy()
-    curves = curves[curves["at"] > 0]  # w_0 = 0 predicts no label
-    curves[["mean", "low", "high"]] *= 100
+    curves = _in_percent(summary, titles)
+    differences = _in_percent(_minus_fedavg(summary, titles), titles)
     best = {(c, metric): 100 * _at_optimum(summary, metric, c) for c in cases for metric in titles}
     with panels(len(cases), 3, width=9.6, height=3.2 * len(cases)) as (figure, axes):
         for panel, (case, metric) in zip(axes, best, strict=True):
-            rows = curves[(curves["case"] == case) & (curves["metric"] == metric)]
+            apart = case == "base" and metric != "error"
+            rows = differences if apart else curves
+            rows = rows[(rows["case"] == case) & (rows["metric"] == metric)]
             for sampler, line in SCHEMES.items():
                 chosen = rows[rows["sampler"] == sampler]
-                learning_curve(panel, chosen, line.label, line.colour)
-            level = best[case, metric]
-            panel.axhline(level, color=BLACK, linestyle=":", linewidth=1.1, label="at $w^o$")
-            panel.set(title=titles[metric], xlabel="iteration $i$")
+                if apart and sampler == "fedavg":
+                    panel.axhline(0, color=line.colour, linewidth=1.1)
+                else:
+                    learning_curve(panel, chosen, line.label, line.colour)
+            panel.set(title=titles[metric] + apart * ", minus FedAvg’s", xlabel="iteration $i$")
+            if not apart:
+                level = best[case, metric]
+                panel.axhline(level, color=BLACK, linestyle=":", linewidth=1.1, label="at $w^o$")
             if metric == "error":
                 for name in ("fedavg", "isfedavg"):
                     value = paper.reported(f"error_{name}")
@@ -189,10 +237,13 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
                 panel.set_ylim(bottom=0)
                 panel.set_ylabel(ROWS.get(case, case))
         legend_below(figure, [axes[0]], 3)
+    last = curves[(curves["case"] == "base") & (curves["at"] == curves["at"].max())]
+    errors = last[last["metric"] == "error"]["mean"]
     return Artefact(
         curves,
         figure,
-        alt="Testing error, test loss and balanced error of the four algorithms.",
+        alt="Testing error, test loss and balanced error of the four algorithms, on the published "
+        "data and with balanced training samples.",
         notes=(
             "On the official test set 9.50 % of the samples are positive, so a classifier that "
             "always answers “negative” has an error of 9.50 %: less than both of the paper's.",
@@ -201,11 +252,28 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
             f"{best['base', 'balanced_error']:.2f} %.",
             "Since B_k = 1, (53) keeps the data probabilities uniform.",
         ),
+        caption_end="Above, on the published data, all testing errors end within "
+        f"{errors.max() - errors.min():.2g} percentage points of each other; loss and balanced "
+        "error are drawn as differences from FedAvg, paired by seed.",
     )
 
 
-def _level(summary: Summary, sampler: str, metric: str) -> float:
-    return float(summary.per_seed(sampler, metric, since=steady_since(summary)).mean())
+def _in_percent(summary: Summary, metrics: Collection[str]) -> pd.DataFrame:
+    """Return the curves of some metrics, times 100, without w_0 = 0, which predicts no label."""
+    curves = summary.curves[summary.curves["metric"].isin(list(metrics))].copy()
+    curves = curves[curves["at"] > 0]
+    curves[["mean", "low", "high"]] *= 100
+    return curves
+
+
+def _minus_fedavg(summary: Summary, metrics: Collection[str]) -> Summary:
+    """Subtract FedAvg's value of the same seed from all others."""
+    rows = summary.rows[summary.rows["metric"].isin(list(metrics))]
+    keys = ["case", "metric", "seed", "at"]
+    fedavg = rows[rows["sampler"] == "fedavg"].set_index(keys)["value"]
+    others = rows[rows["sampler"] != "fedavg"]
+    reference = fedavg.reindex(pd.MultiIndex.from_frame(others[keys])).to_numpy()
+    return replace(summary, rows=others.assign(value=others["value"] - reference))
 
 
 def _at_optimum(summary: Summary, metric: str, case: str = "base") -> float:

@@ -1,23 +1,12 @@
 """Supporting figures of rizk2022importance: sensitivity, probabilities, inclusion, gradients."""
 
-import re
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from fedsampling.base.text import show
-from fedsampling.evidence.verdicts import Finding
-from fedsampling.experiments.papers import Paper, judge_function
-from fedsampling.report.drawing.artefacts import (
-    Alternative,
-    Artefact,
-    Summaries,
-    instead,
-    tabulate,
-    with_margin,
-)
+from fedsampling.experiments.papers import Paper
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import learning_curve, with_interval
 from fedsampling.report.drawing.style import (
     BLACK,
@@ -29,25 +18,18 @@ from fedsampling.report.drawing.style import (
     legend_below,
     panels,
     printed_level,
+    printed_words,
 )
 
-from . import claims
-from .claims_fall import share_finding
 from .measures import (
-    BALANCED,
-    CELL,
     ESTIMATED,
     LINES,
     SCHEMES,
     TRACKED,
-    TRUE,
-    WINDOWS,
-    fastest,
     gradient_deviations,
     population_in_words,
     populations,
 )
-from .steady_states import exact
 
 # Comparisons of the sensitivity figure.
 COLOURS = {
@@ -74,7 +56,7 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
     problems = [default, *[case for case in cases if case not in noises]]
     spread = data[data["experiment"] == "sensitivity"]
     noisy = _by_noisy_agents(summaries, data)
-    with panels(2, 2, width=8.6, height=7.2) as (figure, (left, right, first, second)):
+    with panels(2, 2, width=10.0, height=7.2) as (figure, (left, right, first, second)):
         for label, colour in COLOURS.items():
             chosen = spread[spread["comparison"] == label].set_index("case")
             bounds = [summary.setting("dataset.noise", case) for case in noises]
@@ -85,16 +67,16 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             places = np.arange(len(problems))
             with_interval(right, places, chosen.loc[problems], "gap_db", fmt="o", **look)
         printed_level(left, reported)
-        left.text(1, reported - 0.4, f"paper: {reported} dB", va="top", fontsize=8.5)
+        printed_words(left, 1, reported - 0.4, f"paper: {reported} dB", va="top", fontsize=8.5)
         left.set(xscale="log", xlabel=r"largest over smallest noise variance $\sigma^2_{v,k}$")
         left.set_ylim(min(0, spread["low"].min()) - 1, reported + 2)
-        left.legend(loc="lower right", fontsize=8)
+        left.legend(loc="upper left", bbox_to_anchor=(0, 0.88), fontsize=8)
         names = ["default", *[name.replace("-", " ") for name in problems[1:]]]
         right.set_xticks(range(len(problems)), names, rotation=40, ha="right")
         right.set_ylim(left.get_ylim())
         for panel in (left, right):
             panel.set_ylabel("steady-state gap (dB)")
-        _map(first, noisy, "FedAvg over true", f"FedAvg over true (dB); the paper's {reported}")
+        _map(first, noisy, "FedAvg over true", "FedAvg over true (dB)", reported)
         rounds = summaries["few"].setting("rounds", next(iter(summaries["few"].settings["cases"])))
         still = f"tracked over true after {rounds:,} iterations (dB)"
         _map(second, noisy, "tracked over true", still)
@@ -131,11 +113,19 @@ def _by_noisy_agents(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(["mean", "min", "max"]).reset_index()
 
 
-def _map(axes: Axes, noisy: pd.DataFrame, comparison: str, title: str) -> None:
-    """Draw a gap as a map of number × factor, each cell with its mean and its range."""
+def _map(
+    axes: Axes, noisy: pd.DataFrame, comparison: str, title: str, reported: float | None = None
+) -> None:
+    """Draw a gap as a map of number × factor, each cell with its mean and its range.
+
+    `reported`: the paper's gap, marked on the colour bar.
+    """
     table = noisy[noisy["comparison"] == comparison].set_index(["factor", "few"])
     means = table["mean"].unstack("few")
-    axes.imshow(means.to_numpy(), cmap="Blues", aspect="auto", origin="lower")
+    image = axes.imshow(means.to_numpy(), cmap="Blues", aspect="auto", origin="lower")
+    bar = axes.figure.colorbar(image, ax=axes, label="mean (dB)", shrink=0.9)
+    if reported is not None:
+        printed_level(bar.ax, reported, color=ORANGE, linewidth=2)
     middle = 0.4 * np.nanmin(means.to_numpy()) + 0.6 * np.nanmax(means.to_numpy())
     for row, factor in enumerate(means.index):
         for column, number in enumerate(means.columns):
@@ -162,17 +152,20 @@ def probabilities(summaries: Summaries, paper: Paper) -> Artefact:
     )
     curves = pd.concat(parts, ignore_index=True)
     curves = curves[curves["metric"].isin(list(titles))]
+    measured = curves[curves["at"] > 0]  # the first run is 24 times as short as the longest
     with panels(1, 2, width=8.6, height=3.6) as (figure, axes):
         for panel, (metric, title) in zip(axes, titles.items(), strict=True):
             for sampler in experiments:
                 if metric == "data_distance" and sampler == "isfedavg-approximate":
                     continue  # (49) exists only at the sampled agents, so there is no curve
                 line = LINES[sampler]
-                chosen = curves[(curves["sampler"] == sampler) & (curves["metric"] == metric)]
-                learning_curve(panel, chosen, line.label, line.colour, variant=line.variant)
+                rows = (measured["sampler"] == sampler) & (measured["metric"] == metric)
+                look = (line.label, line.colour, False, line.variant)
+                learning_curve(panel, measured[rows], *look)
             printed_level(panel, paper.reported(metric))
-            panel.set(title=title, xlabel="iteration $i$", ylabel="distance")
-            panel.set_ylim(bottom=0)
+            panel.set(title=title, xlabel="iteration $i$ (logarithmic)", ylabel="distance")
+            panel.set(xscale="log", ylim=(0, None))
+            panel.set_xlim(measured["at"].min() / 1.2, measured["at"].max() * 1.2)
         legend_below(figure, [axes[0]], 3)
     return Artefact(
         curves.drop(columns=["case"]),
@@ -262,70 +255,3 @@ def gradient(summaries: Summaries, paper: Paper) -> Artefact:
             f"{show(factors['start'], 2)} times FedAvg's at w = 0.",
         ),
     )
-
-
-# Choices that could change the verdicts of Rizk et al. 2022.
-
-
-WIDER = 2.0  # factor on a margin
-EARLIER = {"steady": "regression", "steady_standard": "standard"}  # runs of 2,500 iterations
-
-
-def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
-    """Judge the claims under the choices most likely to change their verdicts."""
-    names = ("c1", "c2", "c3", "c4", "c5")
-    judged = {
-        name: judge_function(paper, name)(summaries, paper.claims[name], paper) for name in names
-    }
-    return tabulate(judged, _alternatives(summaries, paper))
-
-
-def _alternatives(summaries: Summaries, paper: Paper) -> Iterator[Alternative]:
-    """Vary FedAvg's step, iterations, cells of c3, training samples and margins."""
-    specs = paper.claims
-    early, longer, late = (
-        int(summaries[name].setting("rounds")) for name in ("regression", "longer", "steady")
-    )
-    fedavg, true = (exact((summaries["steady"], name, "base")) for name in ("fedavg", TRUE))
-    yield instead(
-        "c1",
-        "FedAvg's steps divided by E_k, in the chosen population",
-        claims.gap_finding(fedavg, true, specs["c1"], paper.reported("gap")),
-    )
-    yield _wider("c1", summaries, paper, " dB")
-    for name, rounds in {"regression": early, "steady": late}.items():
-        finding = claims.c2({**summaries, "longer": summaries[name]}, specs["c2"], paper)
-        yield instead("c2", f"after {rounds:,} iterations instead of {longer:,}", finding)
-    yield _wider("c2", summaries, paper, "")
-    cells = fastest(summaries).drop_duplicates(CELL)
-    for choice, chosen in {
-        "FedAvg's steps divided by E_k, all populations": cells["baseline"] != "standard",
-        f"while {WINDOWS[1]}, all populations and baselines": cells["window"] == WINDOWS[1],
-        "the chosen population alone": cells["experiment"] == "regression",
-    }.items():
-        yield instead("c3", choice, share_finding(cells.loc[chosen, "part"]))
-    alone = {name: runs for name, runs in summaries.items() if name != claims.FEW_STEADY}
-    yield _wider("c4", alone, paper, " dB")
-    earlier = {**alone, **{name: summaries[before] for name, before in EARLIER.items()}}
-    finding = claims.c4(earlier, specs["c4"], paper)
-    yield _instead("c4", f"after {early:,} iterations instead of {late:,}", finding)
-    summary = summaries["classification"]
-    for choice, case in {
-        "a floor of both errors is ignored": "base",
-        "half of the training samples positive": BALANCED,
-    }.items():
-        if case in summary.settings["cases"]:
-            yield instead("c5", choice, claims.errors_finding(summary, case, specs["c5"], paper))
-    yield _wider("c5", summaries, paper, " (percentage points)")
-
-
-def _wider(name: str, summaries: Summaries, paper: Paper, unit: str) -> Alternative:
-    """Judge a claim with a wider margin."""
-    margin = WIDER * paper.claims[name].margin
-    return _instead(name, *with_margin(name, margin, summaries, paper, unit))
-
-
-def _instead(name: str, choice: str, finding: Finding) -> Alternative:
-    """Record a finding with only its first numbers, which its rule uses."""
-    first = finding.ours if name == "c2" else re.split(r"; |\. ", finding.ours)[0]
-    return instead(name, choice, finding, first)

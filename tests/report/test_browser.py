@@ -255,7 +255,11 @@ def test_explorer_draws_reads_exports_and_restores_a_view(report, tmp_path):
       seen.svg = drawn.querySelectorAll("polygon").length;
       location.hash = "view=first2022paper/runs&samplers=uniform&logy=1";
       await wait(() => boxes().length && page.querySelector("[name=logy]").checked);
-      report({...seen, restored: names()});
+      const answers = ["Uniform accuracy", "Is uniform sampling fast?", "zebra", ""].map(words => {
+        enter(page.querySelector("[name=search]"), words);
+        return page.querySelector(".unknown").textContent;
+      });
+      report({...seen, restored: names(), answers});
     """
     shutil.copytree(report / "explorer", tmp_path / "explorer")
     (tmp_path / "style.css").write_bytes((report / "style.css").read_bytes())
@@ -269,6 +273,12 @@ def test_explorer_draws_reads_exports_and_restores_a_view(report, tmp_path):
     assert seen["csv"][1].startswith("md,base,1,100,")
     assert seen["svg"] == 1
     assert seen["restored"] == [["Uniform", True], ["MD", False]]
+    assert seen["answers"] == [
+        "",
+        "No experiment has all words; found: uniform.",
+        "No experiment matches; this is still Runs.",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(

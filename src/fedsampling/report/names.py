@@ -38,6 +38,24 @@ def display_name(key: str) -> Name:
     return Name(sampler.title + suffix, sampler.short + suffix)
 
 
+def run_label(label: str, sampler: str) -> str:
+    """Name the runs of a sampler by their label in ``paper.yaml``, as the explorer shows them.
+
+    Labels may shorten the sampler's name: ``sampling-start`` of delayhet_sampling becomes
+    ``DelayHetSampling, start``.
+    """
+    short = display_name(label).short
+    own = display_name(sampler).short
+    if short != label:  # the label is a sampler; runs of another one have none of its settings
+        same = label == sampler or label.startswith(f"{sampler}-")
+        return short if same or "-" in label else short.partition(",")[0]
+    first, _, setting = label.partition("-")
+    words = setting if first in sampler.split("_") else label
+    words = words.replace("-", " ")
+    name = own if own != sampler else sampler.replace("_", " ")
+    return name if words in ("", name) else f"{name}, {words}"
+
+
 def is_shipped(sampler: str) -> bool:
     """Whether this package defines the sampler, and not a user."""
     return any(s.__module__.startswith("fedsampling.") for s in Scheme.named_as(sampler))

@@ -6,7 +6,7 @@ from math import floor, prod
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from papers.fraboni2021clustered.simulations import (
+from papers.fraboni2021clustered.theory import (
     inclusion,
     md_distributions,
     most_draws,

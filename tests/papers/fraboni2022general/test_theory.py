@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from papers.fraboni2022general.claims import gamma_boundary, margins, populations, sigma_boundary
+from papers.fraboni2022general.corollary1 import (
+    gamma_boundary,
+    margins,
+    populations,
+    sigma_boundary,
+)
 
 from fedsampling.experiments.papers import load_paper
 from papers.fraboni2022general import claims, figures_theory

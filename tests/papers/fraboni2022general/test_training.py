@@ -64,6 +64,34 @@ def test_figure1_has_the_paired_difference_of_every_n():
         np.testing.assert_allclose(part["mean"], losses["md"] - losses["uniform"], atol=1e-12)
 
 
+def test_losses_have_their_differences_below_and_the_caption_says_what_is_smaller():
+    runs = {"one_step": published(KEY, "one_step")}
+    losses, differences = (
+        figures_training.figure6(runs, PAPER),
+        figures_training.figure5(runs, PAPER),
+    )
+    below = losses.data[losses.data["sampler"].str.contains("−") & (losses.data["at"] >= 25)]
+    assert losses.figure.axes[3].get_ylabel() == "loss − MD’s"
+    gaps = differences.data[differences.data["m"] == 8].set_index(["case", "at"])["mean"]
+    shown = below[below["sampler"].str.contains("8")].set_index(["case", "at"])["mean"]
+    np.testing.assert_allclose(shown, -gaps.loc[shown.index], atol=1e-12)
+    seeds = len(runs["one_step"].settings["seeds"])
+    assert f"{seeds} seeds (paper: 15)" in losses.caption_end
+    assert losses.caption_end == differences.caption_end
+
+
+def test_intervals_outside_the_panel_end_in_arrows_with_their_numbers():
+    names = ("choices", "clients", "shakespeare_10")
+    artefact = figures_settings.choices({name: published(KEY, name) for name in names}, PAPER)
+    table = artefact.data
+    for axes, case in zip(artefact.figure.axes, ("equal", "samples"), strict=True):
+        bottom, top = axes.get_ylim()
+        rows = table[table["case"] == case]
+        clipped = (rows["low"] < bottom).sum() + (rows["high"] > top).sum()
+        assert clipped == len(axes.texts) > 0
+        assert rows["gap"].between(bottom, top).all()
+
+
 def test_diverged_runs_are_named_and_end_their_mean():
     runs = training_runs(CLAIMED)
     runs["shakespeare_20"] = lost(runs["shakespeare_20"], "uniform", "samples", since=50)

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from fake_results import rising
 
@@ -27,6 +28,18 @@ def test_a_long_curve_keeps_its_ends_costs_and_the_interval_of_the_figures(tmp_p
     expected = runs.curves.query("metric == 'accuracy' and sampler == 'md'").set_index("at")
     for name in ("mean", "low", "high"):
         np.testing.assert_allclose(curve[name], expected.loc[curve["at"], name], rtol=1e-3)
+
+
+def test_two_clocks_if_the_sampler_requests_something(tmp_path):
+    runs = rising(4, ORIGIN)
+    assert "training" not in curves(runs, tmp_path)[0]
+    rounds = runs.rows[runs.rows["metric"] == "model_bits"]
+    rows = [runs.rows, rounds.assign(metric="seconds", value=10.0)]
+    rows += [rounds[rounds["at"] == 1].assign(metric="asking_seconds", value=5000.0)]
+    waited = Summary(pd.concat(rows, ignore_index=True), runs.settings, runs.provenance)
+    curve, _ = curves(waited, tmp_path)
+    assert curve["training"] == [10, 20, 30, 40]
+    assert curve["seconds"] == [5010, 5020, 5030, 5040]
 
 
 def test_a_curve_ends_with_the_shortest_run(tmp_path):

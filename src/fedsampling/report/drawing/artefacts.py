@@ -28,6 +28,7 @@ class Artefact:
     formats: Mapping[str, int] = field(default_factory=dict)
     table: pd.DataFrame | None = None  # the table to show, if it differs from `data`
     caption: str = ""  # replaces the caption in ``paper.yaml``, unless empty
+    caption_end: str = ""  # computed sentences that end the caption
 
 
 Draw = Callable[[Summaries, Paper], Artefact]

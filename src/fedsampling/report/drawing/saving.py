@@ -56,6 +56,7 @@ def save(
         write_text(folder / files["html"], html)
         write_text(folder / files["tex"], tex)
     caption = artefact.caption or filled_caption(spec.caption, summaries, artefact.data)
+    caption = f"{caption} {artefact.caption_end}".strip()
     exhibit = Exhibit(
         paper=paper.key,
         artefact=name,

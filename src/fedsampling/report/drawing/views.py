@@ -18,7 +18,7 @@ from fedsampling.evidence.provenance import badges
 from fedsampling.evidence.scores import COSTS
 from fedsampling.evidence.summaries import NAMES, Summary
 from fedsampling.experiments.shorthand import TUNING
-from fedsampling.report.names import display_name
+from fedsampling.report.names import run_label
 
 RECORD = "views.json"
 # Metrics with a curve, and the titles of their axes.
@@ -37,6 +37,8 @@ METRICS = {
     "met": "share of clients that have taken part",
     "alpha": "improvement factor α of optimal sampling",
 }
+# The clock of papers that leave out requests: warm-up before the first round, candidates' losses.
+TRAINING = {"training": ("seconds",)}
 FEWEST_POINTS = 3  # of a curve; metrics with fewer have no view
 POINTS = 48  # of a curve
 DIGITS, ROUND_DIGITS = 4, 7
@@ -59,7 +61,10 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
     if metrics:
         curves = summary.curves.astype(dict.fromkeys(NAMES, "category"))
         curves = _complete(curves[curves["at"] >= 0])
-        costs = {name: _cumulative_costs(rows, parts) for name, parts in COSTS.items()}
+        clocks = TRAINING if "asking_seconds" in set(rows["metric"].unique()) else {}
+        costs = {
+            name: _cumulative_costs(rows, parts) for name, parts in {**COSTS, **clocks}.items()
+        }
     for metric in metrics:
         path = folder / f"{metric}.js"
         text = _json(curves[curves["metric"] == metric], costs)
@@ -68,7 +73,10 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
     record = {
         "title": str(summary.settings.get("title") or experiment),
         "metrics": {name: METRICS[name] for name in metrics},
-        "samplers": {key: display_name(key).short for key in summary.settings["samplers"]},
+        "samplers": {
+            label: run_label(label, str(sampler.get("name", label)))
+            for label, sampler in summary.settings["samplers"].items()
+        },
         "cases": [case for case in summary.settings["cases"] if case in with_curves],
         "seeds": int(summary.rows["seed"].nunique()),
         "badges": badges({experiment: summary}, facts),

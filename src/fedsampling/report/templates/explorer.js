@@ -6,7 +6,10 @@
 // Each sampler's colour, as in all figures; samplers without one get a free colour of the palette.
 const {samplers: OWN_COLOURS, palette: COLOURS} = JSON.parse(document.getElementById("colours").textContent);
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
-const AXES = {at: "rounds", bits: "bits sent by clients", seconds: "seconds"};
+const AXES = {
+  at: "rounds", bits: "bits sent by clients",
+  seconds: "seconds, requests included", training: "seconds of training rounds alone",
+};
 const FIRST_SHOWN = 6;  // samplers, unless the link names some
 
 const page = document.getElementById("explorer");
@@ -82,19 +85,34 @@ for (const [paper, members] of papers) {
   fields.view.append(group);
 }
 
-// The search keeps the experiments whose paper, title or name contain all words.
+// The search keeps the experiments with the most words of a question in their paper, title, name,
+// figures, cases, samplers and metrics, and shows the first one, with the case that was named.
+const described = option => {
+  const view = views.get(option.value);
+  const more = [view.figures, view.samplers, view.metrics].flatMap(Object.values).concat(view.cases);
+  return [option.parentNode.label, option.text, ...more].join(" ").toLowerCase();
+};
 fields.search.addEventListener("input", () => {
-  const words = fields.search.value.toLowerCase().split(/\s+/);
-  const matches = [...fields.view.options].filter(option => {
-    const text = `${option.parentNode.label} ${option.text}`.toLowerCase();
-    option.hidden = option.disabled = !words.every(word => text.includes(word));
-    return !option.hidden;
-  });
-  if (!matches.length) page.querySelector(".unknown").textContent = "No experiment matches.";
-  else if (fields.search.value && !matches.some(option => option.selected)) {
-    fields.view.value = matches[0].value;
+  const words = searched(fields.search.value);
+  const options = [...fields.view.options];
+  const found = new Map(options.map(option => [option, words.filter(word => described(option).includes(word))]));
+  const most = Math.max(...[...found.values()].map(each => each.length));
+  const matches = options.filter(option => found.get(option).length === most && (most || !words.length));
+  for (const option of options) option.hidden = option.disabled = !matches.includes(option);
+  const open = views.get(state.view).title;
+  page.querySelector(".unknown").textContent = !matches.length ? `No experiment matches; this is still ${open}.` :
+    most < words.length ? `No experiment has all words; found: ${found.get(matches[0]).join(", ")}.` : "";
+  if (!matches.length || !words.length) return;
+  const chosen = matches.find(option => option.selected) ?? matches[0];
+  const named = views.get(chosen.value).cases.find(name => words.some(word => word.length > 2 && name.toLowerCase().includes(word)));
+  if (state.view !== chosen.value) {
+    fields.view.value = chosen.value;
     fields.view.dispatchEvent(new Event("change", {bubbles: true}));
-  } else page.querySelector(".unknown").textContent = "";
+  }
+  if (named && named !== state.case) {
+    state.case = named;
+    update();
+  }
 });
 
 const update = async () => {
@@ -289,7 +307,7 @@ chart.addEventListener("keydown", event => {
 
 // The same curves as rows.
 const rows = () => shown().flatMap(curve => curve.at.map((at, i) => ({
-  sampler: curve.sampler, case: curve.case, round: at, bits: curve.bits?.[i], seconds: curve.seconds?.[i],
+  sampler: curve.sampler, case: curve.case, round: at, bits: curve.bits?.[i], seconds: curve.seconds?.[i], training_seconds: curve.training?.[i],
   mean: curve.mean[i], low: curve.low?.[i], high: curve.high?.[i],
 })));
 const fill = () => {
