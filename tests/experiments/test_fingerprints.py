@@ -70,6 +70,23 @@ def test_code_changes_the_fingerprint_comments_docstrings_and_layout_do_not(pack
     assert moved(package, "far", f"import fedsampling.start\n{text}") == moves
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "moves"),
+    [
+        ("raise InputError(f'm: {m}; fix it')", "raise InputError(f'm: {m}, so mend it')", False),
+        ("raise InputError(f'm: {m}')", "raise InputError(f'm: {n}')", True),
+        ("raise Found('a')", "raise Found('b')", True),
+        ("m = Field(1, description='clients')", "m = Field(1, description='all')", False),
+        ("m = Field(1, description='clients')", "m = Field(2, description='clients')", True),
+        ("m = Field('a')", "m = Field('b')", True),
+        ("m = hashed_if_set(1, 'clients')", "m = hashed_if_set(1, 'all')", False),
+    ],
+)
+def test_messages_and_descriptions_do_not_change_the_fingerprint(package, before, after, moves):
+    (package / "far.py").write_text(f"import fedsampling.start\n{before}\n")
+    assert moved(package, "far", f"import fedsampling.start\n{after}\n") == moves
+
+
 def test_a_papers_modules_are_found_wherever_its_folder_lies(package):
     papers, figures = package.parent / "theirs", "papers.mine2026new.figures"
     result = fingerprints.sources([figures], papers)

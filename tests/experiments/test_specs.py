@@ -72,7 +72,10 @@ class TestErrors:
             ({"seeds": [2**32]}, "seeds.0: 4294967296 is out of range"),
             ({"cases": {"../up": {}}}, "cases: '../up' becomes a folder; "),
             ({"cases": {"wide": {"rounds": 0}}}, "cases.wide.rounds: 0 is out of range"),
-            ({"worlds": True, "problem_seed": 3}, "problem_seed: has no effect with worlds, where"),
+            (
+                {"worlds": True, "seed_block": 1, "problem_seed": 3},
+                "problem_seed: has no effect with worlds, where",
+            ),
         ],
     )
     def test_an_invalid_override_is_one_line(self, changes, line):

@@ -1,7 +1,8 @@
 """The code of Python files: digests without comments, and the files that a user's file imports.
 
-Files are parsed, not imported.  A digest covers the syntax tree without comments, docstrings and
-layout, so documenting or formatting a file does not invalidate results.
+Files are parsed, not imported.  A digest covers the syntax tree without comments, docstrings,
+layout, messages of errors and descriptions of settings, so rewording or formatting a file does not
+invalidate results.
 """
 
 import ast
@@ -18,6 +19,7 @@ PACKAGE = Path(__file__).parents[1]
 LIBRARIES = {"site-packages", "dist-packages"}
 RUN_IT = "run this in the project's own folder, with --config config.yaml"
 UNREADABLE = (InputError, MemoryError, RecursionError)  # what a file that is not Python raises
+FIELDS = {"Field", "hashed_if_set"}  # functions that describe a setting
 IMPORTERS = {"import_module", "__import__"}  # functions that import a module by its name
 
 
@@ -118,9 +120,8 @@ def _imported(path: Path, module: str, changed: int, size: int) -> frozenset[str
                 start = ".".join([*parts[: max(kept, 0)], *filter(None, [start])])
             names |= {start, *(f"{start}.{alias.name}".lstrip(".") for alias in node.names)}
         elif isinstance(node, ast.Call) and node.args:
-            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             name = getattr(node.args[0], "value", None)
-            if called in IMPORTERS and isinstance(name, str):
+            if _name(node.func) in IMPORTERS and isinstance(name, str):
                 names.add(name.lstrip("."))
     return frozenset(names - {""})
 
@@ -170,7 +171,29 @@ def _tree(path: Path) -> ast.Module:
 
 
 def _digest(tree: ast.Module) -> str:
+    for node in ast.walk(tree):
+        for text in _prose(node):
+            text.value = ""
     return hashlib.sha256(repr(_code(tree)).encode()).hexdigest()
+
+
+def _prose(node: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the texts of an error that is raised, or of a setting's description."""
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+        if _name(node.exc.func).endswith("Error"):
+            parts = [*node.exc.args]
+    elif isinstance(node, ast.Call) and _name(node.func) in FIELDS:
+        described = [keyword.value for keyword in node.keywords if keyword.arg == "description"]
+        parts = [*described, *node.args[1:]]
+    for part in parts:
+        for below in ast.walk(part):
+            if isinstance(below, ast.Constant) and isinstance(below.value, str):
+                yield below
+
+
+def _name(node: ast.AST) -> str:
+    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -21,6 +21,7 @@ from fedsampling.base.text import listed
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_modules import make_package
 from fedsampling.experiments.papers import NO_PAPERS, Paper, check_names, load_paper
+from fedsampling.experiments.registration import CONFIRM
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 from fedsampling.samplers.protocol.grids import drawn
 from fedsampling.samplers.protocol.in_settings import expand_star
@@ -187,12 +188,6 @@ class Experiment(Strict):
     def _separate_worlds(self) -> "Experiment":
         if self.worlds and "problem_seed" not in Simulation.member(self.kind).model_fields:
             raise ValueError(f"worlds: run kind '{self.kind}' has no problem_seed; remove worlds")
-        changes = [self.settings, *self.cases.values()]
-        if self.worlds and any("problem_seed" in change for change in changes):
-            raise ValueError(
-                "problem_seed: has no effect with worlds, where each seed draws its own clients; "
-                "remove one of the two"
-            )
         if self.worlds and self.seed_block > 1:
             raise ValueError(
                 f"seed_block: {self.seed_block} seeds with worlds have different clients; must be 1"
@@ -236,6 +231,13 @@ def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
         for key in flat(_grouped(changes)["settings"])
         if not _is_used(key.split("."), experiment)
     ]
+    # Twins with fresh seeds inherit problem_seed from the experiments that they repeat.
+    settings = changes if name.startswith(CONFIRM) else experiment.settings
+    if experiment.worlds and "problem_seed" in settings:
+        problems.append(
+            f"{prefix}.problem_seed: has no effect with worlds, where each seed draws its own "
+            "clients; remove one of the two"
+        )
     for case, sampler in _pairs(paper, name, experiment, config):
         with gathering(problems):  # every run is checked before the first one starts
             simulations[case, sampler] = run_settings(experiment, case, sampler, prefix)
