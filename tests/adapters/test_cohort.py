@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from small_network import SIZES
-from small_rounds import (
+from tests.helpers.small_network import SIZES
+from tests.helpers.small_rounds import (
     ROUNDS,
     SCHEMES,
     SEED,

@@ -4,20 +4,19 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from small_rounds import SCHEMES, check_rounds
+from tests.helpers.small_rounds import SCHEMES, check_rounds
 from tests.shared import ROOT
 
 
 def test_flower_moves_the_model_as_our_own_loop_does():
     for framework in ("flwr", "ray"):
         pytest.importorskip(framework, reason="needs Flower: make test-adapters")
-    paths = [ROOT / "src", ROOT / "tests/adapters", ROOT / "tests/learning/training"]
     process = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("flower_rounds.py"))],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
+        [sys.executable, "-m", "tests.helpers.flower_rounds"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
         check=False,

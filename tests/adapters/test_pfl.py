@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from small_network import SIZES, samples
-from small_rounds import (
+from tests.helpers.small_network import SIZES, samples
+from tests.helpers.small_rounds import (
     EPOCHS,
     ROUNDS,
     SCHEMES,

@@ -23,7 +23,7 @@ class TestReadYaml:
         assert line.startswith(f"{path}:{complaint}")
         assert "\n" not in line
 
-    def test_an_empty_file_is_an_empty_mapping_and_an_unreadable_one_is_one_line(self, tmp_path):
+    def test_an_empty_file_is_a_mapping_and_an_unreadable_one_is_one_line(self, tmp_path):
         (tmp_path / "file.yaml").write_text("# nothing\n")
         assert read_yaml(tmp_path / "file.yaml") == {}
         (tmp_path / "latin.yaml").write_bytes(b"a: \xe9\n")
@@ -36,7 +36,7 @@ class TestReadYaml:
             assert line_of(read_yaml, tmp_path / name) == f"{tmp_path / name}: {complaint}"
 
 
-def test_a_duplicate_key_is_rejected_at_any_depth_and_merged_keys_are_accepted(tmp_path):
+def test_a_duplicate_key_is_rejected_at_any_depth_but_merged_keys_are_not(tmp_path):
     path = tmp_path / "file.yaml"
     path.write_text("a: &a {x: 1, y: 2}\nb: {<<: *a, x: 3}\nc: [{<<: *a, y: 4}, *a]\n")
     assert read_yaml(path)["b"] == {"x": 3, "y": 2}

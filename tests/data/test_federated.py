@@ -73,7 +73,7 @@ def test_inconsistent_arrays_are_rejected(make, changed, reason):
         FederatedDataset(**make(**changed))
 
 
-def test_rows_follow_their_clients_and_without_test_shares_the_tests_are_common():
+def test_rows_follow_their_clients_and_tests_are_common_by_default():
     x, x_test = np.array([[10], [11], [12], [13]]), np.array([[7], [8]])
     y, y_test = np.array([0, 1, 2, 0]), np.array([2, 1])
     inputs = {"file": "hash"}

@@ -132,7 +132,7 @@ def test_datasets_and_loaders_of_pytorch_are_read_in_their_order():
     assert fs.federated(Drawn(), partition=BY_LABEL, test_share=0.2).n_clients == 5
 
 
-def test_splits_and_images_as_hugging_faces_datasets_have_them_become_clients():
+def test_splits_and_images_of_hugging_face_become_clients():
     images = Columns({"image": [*IMAGES], "y": Y, "by": OWNER})
     splits = {"train": images, "test": Columns({"image": [*IMAGES[:9]], "y": Y[:9]})}
     data = fs.from_huggingface(splits, features="image", target="y", client="by")

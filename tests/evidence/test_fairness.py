@@ -84,7 +84,7 @@ def test_for_regression_the_worst_clients_have_the_largest_losses():
     assert row["best_loss"] < row["mean_loss"] < row["worst_loss"]
 
 
-def test_samplers_are_compared_by_a_summary_of_their_clients_with_intervals_over_seeds():
+def test_samplers_are_compared_by_summaries_of_their_clients():
     histories = {"md": history(), "uniform": history(shift=-0.01)}
     table = fs.left_out(histories)
     assert table["sampler"].tolist() == ["md", "uniform"]

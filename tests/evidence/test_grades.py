@@ -29,7 +29,7 @@ def test_only_smaller_runs_have_words_of_their_own(verdict, evidence, transfer, 
     assert result.reason == f"{prefix}Because."
 
 
-def test_runs_that_are_no_evidence_or_of_other_cases_than_the_rule_asks_for_give_no_verdict():
+def test_runs_that_are_no_evidence_or_of_other_cases_give_no_verdict():
     quick = RunEvidence("quick", ("quick scale", "embedded data"))
     result = graded(Finding("reproduced", "5 dB", "Because."), quick)
     assert (result.verdict, result.grade) == ("not run", "not run")

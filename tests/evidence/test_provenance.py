@@ -46,7 +46,7 @@ def test_neither_quick_scale_nor_stand_ins_indicate_anything():
     assert not assess_runs(embedded, WHOLE, (), OFFICIAL).preliminary
 
 
-def test_an_unverified_copy_withholds_the_verdict_at_any_scale_but_not_preliminary_evidence():
+def test_an_unverified_copy_gives_preliminary_evidence_only():
     runs = {"small": _summary({"equal": 30, "samples": 30}, "paper", unverified=True)}
     result = assess_runs(runs, {"small": WHOLE["small"]}, (), OFFICIAL | {"scale": "paper"})
     assert result.obstacles == ("unverified copy",)

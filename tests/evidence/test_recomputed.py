@@ -22,9 +22,7 @@ def table(loss, accuracy):
         (np.nan, 0.8, "differs"),
     ],
 )
-def test_losses_agree_up_to_rounding_and_accuracies_up_to_single_test_samples(
-    loss, accuracy, outcome
-):
+def test_losses_agree_up_to_rounding_and_accuracies_up_to_a_sample(loss, accuracy, outcome):
     assert compare_tables(table(loss, accuracy), table(2.0, 0.8))[0] == outcome
 
 

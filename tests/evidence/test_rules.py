@@ -52,7 +52,7 @@ def test_parts_hold_fail_or_stay_open_by_their_intervals():
     assert [above(touching, bound) for bound in (0.5, 1.5)] == ["open"] * 2
 
 
-def test_equivalence_holds_by_tests_of_5_percent_and_fails_by_corrected_intervals():
+def test_equivalence_holds_at_5_percent_and_fails_by_corrected_intervals():
     """Over five seeds: ±0.95 at 90 %, ±1.24 at 95 %, and ±1.56 at 1 − 5 %/2."""
     noise = np.array([-1, -1, 0, 1, 1])
     near, far = (noise, np.zeros(5)), (noise + 2.4, np.zeros(5))
@@ -78,7 +78,7 @@ def test_seeds_without_any_spread_are_equal_by_their_number(seeds, part):
     assert equivalence({"digits": (digits, 2 * digits)}, 0.1, "ratio").parts == {"digits": "open"}
 
 
-def test_all_intervals_of_an_equivalence_have_the_method_for_the_fewest_seeds():
+def test_an_equivalence_has_one_method_for_all_intervals():
     """Student's intervals are symmetric; the bootstrap's of skewed numbers are not."""
     skewed = np.exp(np.arange(20) / 5)
     few = (np.array([-1, -1, 0, 1, 1]), np.zeros(5))

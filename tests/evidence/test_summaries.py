@@ -119,7 +119,7 @@ class TestCurves:
 
 
 class TestProvenance:
-    def test_runs_are_counted_joined_and_summed_and_every_value_that_occurred_is_kept(self, runs):
+    def test_runs_are_counted_and_summed_and_every_value_is_kept(self, runs):
         changes = {"code": "c2", "device": "gpu", "unverified": True}
         store.save(runs.store, run_table(1), metadata(1, **changes))
         expected = {

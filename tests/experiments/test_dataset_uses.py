@@ -7,7 +7,7 @@ from fedsampling.experiments.dataset_uses import dataset_uses
 from fedsampling.workflow.plan import plan
 
 
-def test_samplers_and_blocks_share_a_use_of_a_dataset_and_cases_with_other_data_do_not():
+def test_only_cases_with_other_data_are_another_use_of_a_dataset():
     keys = ["chen2022optimal", "harshvardhan2025latency", "rizk2022importance"]
     settings = {"scale": "quick", "data": "embedded", "papers": keys}
     uses = dataset_uses(plan(settings, PAPERS).jobs.values())

@@ -11,6 +11,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.records import check
 from fedsampling.experiments.config import parse
 from fedsampling.learning.models.settings import Model
+from fedsampling.runs.places import run_stores
+from fedsampling.runs.store import find
 from fedsampling.workflow.check import check_all
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.run import execute_all
@@ -22,6 +24,7 @@ class Two(nn.Sequential):
     def __init__(self):
         super().__init__(nn.Flatten(), nn.Linear(784, 4), nn.ReLU(), nn.Linear(4, 10))
 """
+PARAMETERS = 784 * 4 + 4 + 4 * 10 + 10
 SAMPLERS = {"*": None, "md": {"name": "md", "m": 4}}
 
 
@@ -49,6 +52,10 @@ def test_jobs_of_the_pipeline_train_the_users_model(file):
     assert check_all(with_model)
     jobs = list(with_model.plan.jobs.values())
     assert execute_all(jobs, with_model, lambda manifest: None) == 0
+    target, _ = run_stores(with_model.results, with_model.config)
+    run = find([target], jobs[0].runs[0].hash, jobs[0].code)
+    bits = run.table["value"][run.table["metric"] == "model_bits"]
+    assert {*bits} == {4 * 32 * PARAMETERS}  # four clients send it in each round
 
 
 def test_changed_content_gives_other_runs(file):

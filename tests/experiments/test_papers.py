@@ -76,7 +76,7 @@ def test_a_paper_is_linked_by_its_doi():
 
 
 @pytest.mark.usefixtures("forget_own_files")
-def test_a_paper_is_read_from_any_folder_and_two_of_the_same_name_are_refused(tmp_path):
+def test_a_paper_is_read_from_any_folder_but_not_two_of_one_name(tmp_path):
     mine = copytree(PAPERS / "fraboni2021clustered", tmp_path / "fraboni2021clustered")
     config = configuration.parse({"papers": [str(mine)]})
     (paper,) = load_papers(config, PAPERS).values()

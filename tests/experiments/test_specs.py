@@ -170,7 +170,7 @@ class TestPrecedence:
         assert [line for line in result if line.startswith("seeds ")] == ["seeds 0 (5 values)"]
         assert "samplers.plain.name none (" in " ".join(result)
 
-    def test_a_case_overrides_the_settings_and_those_of_the_samplers_that_it_names(self):
+    def test_a_case_overrides_settings_and_those_of_samplers_it_names(self):
         cases = {"base": {}, "more": {"rounds": 99, "samplers": {"plain": {"m": 4}}}}
         listed = jobs(paper(e=TRAINING | {"cases": cases}), config(e={"rounds": 50}))
         runs = {(job.case, job.sampler): job.runs[0].settings for job in listed}
@@ -259,9 +259,7 @@ class TestHash:
         ("gone", {}, {"slow", "fast", "faster"}),
     ],
 )
-def test_at_paper_scale_a_sampler_runs_only_its_chosen_case_and_those_listed_as_always(
-    chosen, always, expected
-):
+def test_at_paper_scale_a_sampler_runs_its_chosen_and_listed_cases(chosen, always, expected):
     cases = {"slow": {}, "fast": {"work": {"step": 0.1}}, "faster": {"work": {"step": 0.2}}}
     untuned = paper(training=TRAINING | {"cases": cases, "always": always})
     tuned = untuned.model_copy(update={"chosen": {"training": {"plain": chosen}}})

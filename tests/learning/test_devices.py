@@ -141,7 +141,7 @@ def test_a_step_of_a_large_network_does_too():
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_an_evaluation_dispatches_as_many_operations_for_10_as_for_100_runs(name):
+def test_an_evaluation_of_100_runs_dispatches_as_much_as_of_10(name):
     few, many = (2, 5) if name == "cifar100_cnn" else (10, 100)  # it has millions of parameters
     stacked = learner(name)
 

@@ -8,13 +8,13 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from fedsampling.report.draw.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
 
 from fedsampling.base.text import show
 from fedsampling.evidence.statistics import LEVEL
 from fedsampling.evidence.verdicts import UNDECIDED
 from fedsampling.experiments.papers import draw_function, judge_function, load_paper
 from fedsampling.report import content, findings
+from fedsampling.report.drawing.saving import PLACEHOLDER, SETTING_COLUMNS, filled_caption
 from fedsampling.report.names import paper_name
 from fedsampling.report.overview import readme_table
 from fedsampling.workflow import draw

@@ -1,7 +1,7 @@
 import shutil
 
 import pytest
-from fake_results import Results, add_cards, add_crossmatrix, add_views, make
+from tests.helpers.fake_results import Results, add_cards, add_crossmatrix, add_views, make
 
 
 @pytest.fixture(scope="session")

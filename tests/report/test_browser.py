@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from test_pages import PAGES as PLAIN_PAGES
+from tests.report.test_pages import PAGES as PLAIN_PAGES
 from tests.shared import ROOT
 
 from fedsampling.samplers.clustered import allocate_by_size

@@ -1,6 +1,6 @@
 import re
 
-from fake_results import add_cards
+from tests.helpers.fake_results import add_cards
 
 from fedsampling.base.files import read_record, write_record
 
@@ -14,7 +14,7 @@ def _section(page, dataset):
     return page[start : page.index("</section", start)]
 
 
-def test_without_cards_or_the_cross_matrix_there_is_no_such_page_and_no_link_to_it(results):
+def test_without_cards_or_cross_matrix_no_page_and_no_link_is_made(results):
     report = results.build()
     assert not (report / "cards").exists()
     for name in ("data.html", "schemes.html"):

@@ -41,7 +41,7 @@ def test_ratios_over_more_than_a_decade_are_logarithmic():
     assert axis.bars[0].value == 50.0
 
 
-def test_settings_that_the_paper_leaves_open_are_rows_with_intervals_in_order_of_value():
+def test_settings_left_open_are_rows_in_order_of_value():
     def reading(setting, value, verdict="reproduced"):
         interval = Interval("gap", "dB", value, value - 1, value + 1, 22.0, 24.0, 23.0)
         return Reading(setting, verdict, f"{value} dB", (interval,))

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from fake_results import change
+from tests.helpers.fake_results import change
 from tests.shared import lines_of
 
 from fedsampling.base.errors import InputError

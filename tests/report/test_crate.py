@@ -3,7 +3,7 @@ import json
 import re
 
 import pytest
-from fake_results import change
+from tests.helpers.fake_results import change
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record

@@ -1,7 +1,7 @@
 """Findings: prose that takes its numbers from claims and artefacts, and is shown with no others."""
 
 import pytest
-from fake_results import change, redraw
+from tests.helpers.fake_results import change, redraw
 from tests.shared import PAPERS, ROOT
 
 from fedsampling.base.errors import InputError
@@ -84,7 +84,7 @@ def test_a_number_that_is_not_among_the_results_is_an_error(project, template):
         sections(project)[0]
 
 
-def test_the_report_shows_findings_with_the_numbers_that_they_were_written_for(project):
+def test_the_report_shows_findings_with_the_numbers_of_their_runs(project):
     text = findings.HEAD + sections(project)[0]
     publish(project, text)
     page = (project.build() / f"{KEY}.html").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_the_report_shows_findings_with_the_numbers_that_they_were_written_for(p
     assert "MD needs" not in (project.build() / f"{KEY}.html").read_text(encoding="utf-8")
 
 
-def test_the_first_page_gets_sentences_and_errors_in_theory_from_their_sections(project):
+def test_the_first_page_gets_its_sentences_from_their_sections(project):
     write_template(
         project,
         "**Result.** It works.\n\n### In short\n\n- **Success.** It *works*.\n\n"

@@ -47,7 +47,7 @@ CONFIRMED = Confirmation(
 )
 
 
-def test_the_first_sentence_counts_answered_and_confirmed_claims_and_the_second_their_parts():
+def test_the_first_sentences_count_claims_and_their_parts():
     held = replace(claim("reproduced", "transfer"), parts={"order": "holds", "size": "holds"})
     half = replace(claim("partly reproduced"), parts={"order": "holds", "size": "open"})
     fresh = replace(claim("inconclusive"), parts={"order": "open"}, confirmation=CONFIRMED)

@@ -5,7 +5,7 @@ from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from fake_results import HOSTILE, OUTCOMES
+from tests.helpers.fake_results import HOSTILE, OUTCOMES
 
 from fedsampling.base.files import digest
 
@@ -51,7 +51,7 @@ def test_every_link_and_image_leads_to_a_file_or_anchor_of_the_report(report, na
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_nothing_but_citations_leads_outside_and_one_small_script_is_executed(report, name):
+def test_only_citations_lead_outside_and_one_small_script_is_executed(report, name):
     page = Page(report / name)
     outside = {(tag, a["href"]) for tag, a in page.tags if (a.get("href") or "").startswith("http")}
     assert outside <= {("a", "https://doi.org/10.1000/xyz"), ("a", "https://example.org/data")}

@@ -1,5 +1,5 @@
 import pytest
-from fake_results import redraw
+from tests.helpers.fake_results import redraw
 
 from fedsampling.base.errors import InputError
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from fake_results import add_crossmatrix
-from test_pages import Page
+from tests.helpers.fake_results import add_crossmatrix
+from tests.report.test_pages import Page
 
 from fedsampling.base.errors import InputError
 from fedsampling.report.which_sampler import chooser
@@ -44,9 +44,7 @@ def advised(table, situation=None):
         (None, 0, ", not run in fresh worlds"),
     ],
 )
-def test_a_sampler_that_is_not_reliably_faster_in_fresh_worlds_is_only_a_candidate(
-    again, recommended, words
-):
+def test_a_sampler_not_confirmed_in_fresh_worlds_is_a_candidate(again, recommended, words):
     table, fresh = speed_ups(fast=[1.5, 1.6, 1.4, 1.5]), again and speed_ups(fast=again)
     advice = advise(table, ["fast"], Situation(), "rounds", fresh)
     assert len(advice.recommended) == recommended
@@ -54,7 +52,7 @@ def test_a_sampler_that_is_not_reliably_faster_in_fresh_worlds_is_only_a_candida
     assert words in candidate.numbers
 
 
-def test_a_sampler_is_recommended_if_it_is_reliably_faster_on_three_families():
+def test_a_sampler_is_recommended_if_reliably_faster_on_three_families():
     table = speed_ups(fast=[1.5, 1.6, 1.4, 1.5], lucky=[3.0, 1.0, 1.0, 1.0])
     result = advised(table)
     assert [each.sampler for each in result.recommended] == ["fast"]

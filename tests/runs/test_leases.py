@@ -77,7 +77,7 @@ def test_a_released_lease_is_removed_even_after_an_error(lease):
     assert list(lease.parent.iterdir()) == []
 
 
-def test_one_process_at_a_time_holds_a_lease_and_overlapping_sets_do_not_deadlock(tmp_path):
+def test_one_process_holds_a_lease_and_overlapping_sets_do_not_deadlock(tmp_path):
     counter = tmp_path / "counter"
     counter.write_text("0")
     command = [sys.executable, "-c", START + COUNTING, counter]
@@ -158,7 +158,7 @@ def test_a_process_that_lost_a_lease_does_not_release_it(lease):
     assert "host=node7" in lease.read_text()
 
 
-def test_new_folders_files_and_leases_have_the_permissions_of_a_shared_store(tmp_path):
+def test_new_files_and_leases_have_the_permissions_of_a_shared_store(tmp_path):
     shared = tmp_path / "store"
     shared.mkdir()
     shared.chmod(0o2775)

@@ -61,9 +61,7 @@ def test_each_attempt_requests_more_up_to_the_configured_limits():
     ("gpu", "measured_on", "minutes"),
     [("gpu", "cuda", 2), ("gpu", "cpu", 240), ("none", "cpu", 2), ("none", "cuda", 240)],
 )
-def test_measured_times_with_a_margin_replace_the_default_of_the_kind_of_device_they_are_of(
-    gpu, measured_on, minutes
-):
+def test_measured_times_replace_the_default_of_their_kind_of_device(gpu, measured_on, minutes):
     measurements = {measurement_key(job("network")): Measured(0.06, measured_on)}
     of_job = need(job("network"), measurements, cluster(gpu=gpu, margin=2))
     assert of_job.minutes == pytest.approx(minutes)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from small_network import without_tests
+from tests.helpers.small_network import without_tests
 
 from fedsampling.experiments.simulations.federated import at_optimum
 from fedsampling.learning.training.convex import linear_regression, sample_norms

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from small_network import learner
+from tests.helpers.small_network import learner
 
 import fedsampling as fs
 from fedsampling.base.records import Positive

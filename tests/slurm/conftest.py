@@ -10,9 +10,9 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import cluster
 import pytest
-from project import Project, User
+from tests.slurm import cluster
+from tests.slurm.project import Project, User
 
 USER = "fedsampling"
 created = []  # users that were not there before

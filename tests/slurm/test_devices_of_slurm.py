@@ -1,7 +1,7 @@
 """Jobs that ask for a GPU, in both ways that sites know."""
 
 import pytest
-from project import TOY
+from tests.slurm.project import TOY
 
 KIND = '"weights": Need(20, 1500)'
 
@@ -23,9 +23,7 @@ def with_use_for_a_device(copy):
     ],
     ids=["--gpus", "--gres"],
 )
-def test_a_job_that_fails_once_is_retried_with_more_memory_on_the_configured_device(
-    slurm, project, how, gpu_request
-):
+def test_a_failed_job_is_retried_with_more_memory_on_its_device(slurm, project, how, gpu_request):
     copy = project(f"devices-{how['gpu']}")
     copy.play({"full": {"once": "fail"}}, cluster={**how, "gpu_partition": "gpu"})
     with_use_for_a_device(copy)

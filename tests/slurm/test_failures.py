@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from filelock import SoftFileLease
-from project import until
+from tests.slurm.project import until
 
 PAPER = "fraboni2021clustered"  # a network in training, not the toy
 
@@ -122,7 +122,7 @@ def test_ctrl_c_cancels_the_jobs_and_the_next_start_completes(slurm, project, lo
     assert copy.results() == local_files("interrupted", rest)
 
 
-def test_a_killed_snakemake_leaves_a_job_that_its_successor_does_not_repeat(project, local_files):
+def test_a_job_of_a_killed_snakemake_is_not_repeated(project, local_files):
     copy = project("orphan")
     behaviours = {"full": {"rounds": 80}, "md": {"rounds": 2}}
     copy.play(behaviours)
@@ -153,7 +153,7 @@ def trains(copy):
 
 
 @pytest.mark.long
-def test_training_that_is_told_to_stop_continues_in_the_same_job_bit_for_bit(slurm, project):
+def test_stopped_training_continues_in_the_same_job_bit_for_bit(slurm, project):
     copy = project("training")
     trains(copy)
     started = copy.started()

@@ -55,7 +55,7 @@ def test_a_second_call_finds_nothing_to_do(finished):
     assert "Nothing to be done" in finished[0].snakemake()
 
 
-def test_a_request_beyond_the_partitions_limit_is_named_before_anything_is_submitted(finished):
+def test_a_request_beyond_the_partitions_limit_is_named_at_once(finished):
     """It would be queued for ever; retries may ask for three times the 31 minutes of these jobs."""
     before = finished[1].partition("has been submitted")[0]
     assert re.search(r"jobs may request \d+ minutes, but partition cpu allows 60", before)

@@ -45,7 +45,7 @@ def test_a_job_with_overrides_has_its_own_process():
     assert "sensitivity" in experiments
 
 
-def test_at_other_scales_only_jobs_of_experiments_that_say_so_share_a_process():
+def test_at_other_scales_only_experiments_that_say_so_share_a_process():
     planned = planned_in_fours()
     jobs = planned.jobs_of(PAPER, "regression")
     assert planned.batches == {

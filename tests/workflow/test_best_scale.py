@@ -31,7 +31,7 @@ def finished(tmp_path, monkeypatch):
     return plan_with
 
 
-def test_each_experiment_has_the_largest_finished_scale_or_is_left_out_with_a_reason(finished):
+def test_each_experiment_has_its_largest_finished_scale_or_is_left_out(finished):
     planned = finished(LATENCY, "dirichlet_mnist", "assumptions", scale="reduced")
     paper, full = planned.papers[LATENCY], load_paper(LATENCY, PAPERS)
     scales = {name: scale_of(paper, name, planned.config) for name in paper.experiments}

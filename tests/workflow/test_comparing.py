@@ -85,9 +85,7 @@ def test_each_entry_of_each_file_is_ranked_on_one_page_which_is_named(file, shar
         ([], OwnProblem(data=Path("clients.csv")), "reduced"),
     ],
 )
-def test_the_default_scale_is_the_one_with_finished_runs_of_the_other_samplers(
-    sets, problem, scale
-):
+def test_the_default_scale_has_finished_runs_of_the_other_samplers(sets, problem, scale):
     assert comparing.usual_scale(sets, problem) == scale
 
 
@@ -136,7 +134,7 @@ def plans(monkeypatch):
     return plans
 
 
-def test_the_benchmark_has_the_named_samplers_and_datasets_whose_runs_of_md_are_finished(
+def test_the_benchmark_has_the_datasets_with_finished_runs_of_md(
     file, tmp_path, plans, monkeypatch
 ):
     monkeypatch.setattr(Comparison, "_unfinished", lambda *_: {"bench_dna": ["md"]})
@@ -221,7 +219,7 @@ def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path,
     assert left_out("--data", str(tmp_path / "targets.npz")) == {"fedgs", "hics", "target"}
 
 
-def test_datasets_are_named_on_which_the_whole_interval_is_on_one_side_of_one():
+def test_datasets_with_an_interval_on_one_side_of_one_are_named():
     rows = [("Synthetic, IID", 1.1, 1.3), ("DNA", 1.2, 1.4), ("Spam", 0.9, 1.1)]
     matrix = pd.DataFrame(rows, columns=["title", "speed_up_low", "speed_up_high"])
     assert wins_and_losses(matrix.assign(scheme="mine"), "mine") == [

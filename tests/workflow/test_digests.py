@@ -96,9 +96,7 @@ def test_the_source_of_the_data_changes_its_jobs_and_all_badges():
         ("figures.py", "import pandas as pd", "import json\nimport pandas as pd"),
     ],
 )
-def test_all_drawings_and_verdicts_depend_on_the_whole_paper_and_no_run_does(
-    moved_by, file, old, new
-):
+def test_drawings_and_verdicts_depend_on_the_whole_paper_and_runs_do_not(moved_by, file, old, new):
     patterns = [f"artefacts/{RIZK}/*", f"claims/{RIZK}", f"papers/{RIZK}", "report"]
     dependent = {name for name in digests(plan()) if any(fnmatch(name, p) for p in patterns)}
     assert moved_by(old, new, file) == dependent

@@ -28,7 +28,7 @@ def test_time_and_memory_of_a_network_are_saved_with_the_device(tmp_path):
     assert "On an H100, runs of networks would take" in estimating.cost_table(estimate)
 
 
-def test_an_experiment_that_cannot_be_estimated_is_reported_with_the_reason(tmp_path, monkeypatch):
+def test_an_experiment_without_an_estimate_is_reported_with_the_reason(tmp_path, monkeypatch):
     def measure(*_):
         raise InputError("data: too few")
 

@@ -35,7 +35,7 @@ def exhibit(project, paper, artefact):
     return json.loads((folder / "artefact.json").read_text(encoding="utf-8"))
 
 
-def test_with_another_partition_the_figure_says_so_and_its_claim_is_not_run(tmp_path):
+def test_with_another_partition_a_figure_says_so_and_its_claim_is_not_run(tmp_path):
     """The figure and a claim expect clients of one digit each."""
     paper, change = "fraboni2021clustered", "dataset.partition.name all_by_dirichlet (by_digit)"
     experiments = project(tmp_path, paper, "dirichlet", {}).plan.papers[paper].experiments

@@ -262,9 +262,7 @@ class TestTwoCalls:
     """A folder of results has one plan at a time, even on a file system without locks."""
 
     @pytest.mark.long(minutes=0.8)
-    def test_a_second_call_is_refused_unless_it_is_named_and_the_first_gets_its_own_results(
-        self, fresh, finished, copied
-    ):
+    def test_a_second_call_is_refused_unless_it_is_named(self, fresh, finished, copied):
         checkout = copied(fresh)
         (checkout.root / "other.yaml").write_text("scale: quick\ndata: embedded\n")
         with checkout.started("snakemake", "--cores", "1", "--until", "simulate") as first:

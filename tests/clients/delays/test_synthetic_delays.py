@@ -39,7 +39,7 @@ def test_with_a_spread_seconds_vary_around_each_clients_mean():
     np.testing.assert_allclose(np.log(seconds).std(0), 0.5, rtol=0.02)
 
 
-def test_in_the_order_of_samples_larger_clients_are_slower_and_equal_ones_keep_their_delays():
+def test_in_the_order_of_samples_larger_clients_are_slower():
     def drawn(n_samples, **settings):
         n = np.array(n_samples)
         return Synthetic(**settings).for_clients(1, None, np.arange(len(n)), n, MS, 10).mean
@@ -55,6 +55,6 @@ def test_in_the_order_of_samples_larger_clients_are_slower_and_equal_ones_keep_t
         check(Synthetic, {"clients": 5, "order": "samples"}, "")
 
 
-def test_a_client_keeps_its_delay_when_others_join_and_is_slower_with_a_larger_model():
+def test_delays_do_not_depend_on_other_clients_but_on_the_model():
     np.testing.assert_array_equal(synthetic(100, MS, 1).base[:10], synthetic(10, MS, 1).base)
     assert (synthetic(10, 2 * MS, 1).base > synthetic(10, MS, 1).base).all()

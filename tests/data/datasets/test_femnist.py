@@ -28,7 +28,7 @@ def test_each_writer_has_training_and_test_images_of_its_own():
     assert len(np.unique(images.reshape(len(images), -1), axis=0)) == len(images)
 
 
-def test_a_fraction_of_the_images_and_a_number_of_writers_are_prefixes_of_one_draw():
+def test_fractions_and_numbers_of_writers_are_prefixes_of_one_draw():
     data, fraction, five_writers = loaded(), loaded(fraction=0.3), loaded(clients=5)
     assert sizes(fraction).sum() == 0.3 * femnist.IMAGES
     assert sizes(fraction)[:-1].tolist() == sizes(data)[: fraction.n_clients - 1].tolist()

@@ -64,7 +64,7 @@ class TestEmbedded:
         with pytest.raises(InputError, match="min_samples: 1000000 leave no client"):
             loaded(min_samples=10**6)
 
-    def test_every_and_length_keep_some_samples_of_a_role_and_their_last_characters(self):
+    def test_every_and_length_keep_some_samples_and_their_last_characters(self):
         full, part = loaded(clients=3), loaded(clients=3, every=4, length=10)
         for client in range(3):
             first, last = full.start[client : client + 2]

@@ -37,7 +37,7 @@ def test_sizes_are_fifty_and_a_log_normal_number():
 
 
 @pytest.mark.parametrize(("variant", "deviation"), [("text", 2.0), ("code", 4.0)])
-def test_alpha_and_beta_are_variances_in_the_text_and_deviations_in_the_code(variant, deviation):
+def test_alpha_and_beta_are_variances_in_text_and_deviations_in_code(variant, deviation):
     record = Synthetic(name="synthetic", alpha=4, beta=4, clients=4000, variant=variant)
     models, means = record._laws(0)
     # The mean of 610 entries of N(u_k, 1), and of 60 of N(B_k, 1).

@@ -126,7 +126,7 @@ def test_a_mirror_entry_that_is_no_file_is_not_read(tmp_path, make):
         ("nowhere", "mirror: 'nowhere' is not a folder"),
     ],
 )
-def test_a_missing_file_is_requested_from_the_publisher_unless_the_mirror_is_wrong(
+def test_a_missing_file_is_requested_unless_the_mirror_is_wrong(
     tmp_path, monkeypatch, requested, mirror, reason
 ):
     monkeypatch.chdir(tmp_path)

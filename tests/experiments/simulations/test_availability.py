@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import yaml
-from small_runs import NOWHERE
-from small_runs import column as by_round
+from tests.helpers.small_runs import NOWHERE
+from tests.helpers.small_runs import column as by_round
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.nested import merge

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_runs import NOWHERE, settings, tables
-from small_runs import column as curve
+from tests.helpers.small_runs import NOWHERE, settings, tables
+from tests.helpers.small_runs import column as curve
 
 from fedsampling.experiments.simulations import federated
 from fedsampling.learning.training.convex import MODELS

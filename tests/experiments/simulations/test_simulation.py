@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from papers.harshvardhan2025latency.simulations import STUDIES
-from small_runs import NOWHERE, SMALL, load_all_kinds, settings, tables
+from tests.helpers.small_runs import NOWHERE, SMALL, load_all_kinds, settings, tables
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.nested import merge

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from small_runs import NOWHERE
-from test_availability import network
+from tests.experiments.simulations.test_availability import network
+from tests.helpers.small_runs import NOWHERE
 
 from fedsampling.learning.models import devices
 from fedsampling.learning.models.operations import step_bytes

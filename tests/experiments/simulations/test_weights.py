@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from small_runs import tables, wide
+from tests.helpers.small_runs import tables, wide
 
 from fedsampling.experiments.simulations import weights
 

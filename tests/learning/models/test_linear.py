@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_network import without_tests
+from tests.helpers.small_network import without_tests
 
 from fedsampling.base.streams import stream
 from fedsampling.learning.training.convex import MODELS, linear_regression, logistic_regression

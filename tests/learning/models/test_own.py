@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from small_network import three_clients
+from tests.helpers.small_network import three_clients
 from tests.shared import line_of
 from torch import nn
 

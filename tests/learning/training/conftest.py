@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_network import without_tests
+from tests.helpers.small_network import without_tests
 
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
 from fedsampling.learning.training.convex import MODELS, ConvexLearner, ConvexWork

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from small_network import SIZES, TESTS, dataset, learner, samples
+from tests.helpers.small_network import SIZES, TESTS, dataset, learner, samples
 
 import fedsampling as fs
 from fedsampling.learning.training.evaluation import on_own_samples

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from small_network import learner
+from tests.helpers.small_network import learner
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.stopping import Stopped

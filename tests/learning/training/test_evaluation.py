@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from small_network import SIZES, TESTS, learner, samples
+from tests.helpers.small_network import SIZES, TESTS, learner, samples
 
 from fedsampling.learning.training import evaluation
 from fedsampling.learning.training.evaluation import client_losses, evaluate

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from small_network import learner, samples
+from tests.helpers.small_network import learner, samples
 
 from fedsampling.base.streams import Draws
 from fedsampling.learning.training.evaluation import client_losses

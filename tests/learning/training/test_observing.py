@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch.nn.functional as F  # noqa: N812
-from small_network import SIZES, learner, samples
+from tests.helpers.small_network import SIZES, learner, samples
 
 from fedsampling.learning.training.evaluation import client_losses
 from fedsampling.learning.training.observing import OBSERVATIONS, Heterogeneity

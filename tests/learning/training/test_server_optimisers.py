@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from small_network import learner
+from tests.helpers.small_network import learner
 
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.server_optimisers import Server

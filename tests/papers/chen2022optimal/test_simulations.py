@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from papers.chen2022optimal.simulations import problem
-from small_runs import settings, tables, wide
+from tests.helpers.small_runs import settings, tables, wide
 
 
 def measured(**changes):

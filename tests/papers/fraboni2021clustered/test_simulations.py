@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import small_runs
 from papers.fraboni2021clustered.simulations import summary
-from small_runs import column as values
+from tests.helpers import small_runs
+from tests.helpers.small_runs import column as values
 
 SAMPLERS = {
     "md": {"name": "md", "m": 4},

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from papers.harshvardhan2025latency.simulations import instance
-from small_runs import array as values
-from small_runs import settings, tables
+from tests.helpers.small_runs import array as values
+from tests.helpers.small_runs import settings, tables
 
 
 def test_shares_and_quantiles_are_those_of_the_rounds_shown():

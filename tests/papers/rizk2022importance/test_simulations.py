@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from small_runs import array as column
-from small_runs import tables
+from tests.helpers.small_runs import array as column
+from tests.helpers.small_runs import tables
 
 RULES = ["optimal", "approximate", "tracked"]
 

@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from small_runs import array, settings, tables
+from tests.helpers.small_runs import array, settings, tables
 
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.importance import progressive_totals, systematic_units

@@ -37,7 +37,7 @@ def test_rolling_takes_the_rounds_of_the_window_and_at_first_what_there_is():
     assert rolling(noisy, 500).rows["value"].tolist() == [8, 6, 3, 4, 4, 1, 0, 0, 2]
 
 
-def test_rolling_keeps_a_run_diverged_and_leaves_out_numbers_of_the_whole_run():
+def test_rolling_keeps_divergence_and_leaves_out_whole_runs_numbers():
     losses = summary(md=[[8.0, np.nan, np.nan]], other=[[1e300, 1.0, 1.0]])
     diverged = losses.rows[:1].assign(at=-1, metric="diverged_at")
     values = rolling(Summary(pd.concat([losses.rows, diverged]), {}, {}), 5).rows["value"]
@@ -50,7 +50,7 @@ def axes_with(curves):
     return axes
 
 
-def test_a_curve_ends_in_a_cross_where_a_run_diverged_and_schemes_without_runs_are_left_out():
+def test_a_curve_ends_in_a_cross_where_a_run_diverged():
     curves = summary(md=[[3.0, 2.0, np.nan, np.nan], [3.0, 4.0, 1.0, 1.0]]).curves
     axes = axes_with(curves)
     curve, cross = axes.lines
@@ -59,7 +59,7 @@ def test_a_curve_ends_in_a_cross_where_a_run_diverged_and_schemes_without_runs_a
     assert (cross.get_xdata()[0], cross.get_ydata()[0]) == (5, 3)
 
 
-def test_three_seeds_have_a_band_from_the_smallest_to_the_largest_within_the_axes():
+def test_three_seeds_have_a_band_from_smallest_to_largest():
     losses = [[3.0, 2.0, 9.0, 2.0], [3.0, 2.0, 1.0, 1.0], [3.0, 2.0, 1.0, 0.5]]
     axes = axes_with(summary(md=losses).curves)
     (band,) = axes.collections
@@ -80,7 +80,7 @@ def test_panels_with_the_same_axis_show_the_curves_of_all():
     assert bottom <= 1 < 9 <= top
 
 
-def test_fewer_rounds_than_make_a_curve_are_joined_points_with_their_intervals():
+def test_few_rounds_are_joined_points_with_intervals():
     curves = summary(md=[[3.0, 1.0], [3.0, 2.0], [3.0, 3.0]]).curves
     axes = axes_with(curves)
     (points,) = axes.lines

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from fake_results import RUNS
+from tests.helpers.fake_results import RUNS
 
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.provenance import badges, provenance

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from fake_results import rising
+from tests.helpers.fake_results import rising
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.report.drawing import views

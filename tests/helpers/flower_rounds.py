@@ -10,8 +10,17 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDic
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 from flwr.simulation import run_simulation
-from small_network import SIZES
-from small_rounds import ROUNDS, SCHEMES, SEED, SERVER_STEP, descend, first_model, loss, noting
+from tests.helpers.small_network import SIZES
+from tests.helpers.small_rounds import (
+    ROUNDS,
+    SCHEMES,
+    SEED,
+    SERVER_STEP,
+    descend,
+    first_model,
+    loss,
+    noting,
+)
 from torch import nn
 
 import fedsampling as fs

@@ -6,7 +6,7 @@ between frameworks is rounding alone.
 
 import numpy as np
 import torch
-from small_network import SIZES, learner, samples
+from tests.helpers.small_network import SIZES, learner, samples
 from torch import nn
 
 import fedsampling as fs
