@@ -3,17 +3,14 @@
 import json
 import os
 import re
-import subprocess
 from contextlib import contextmanager
 from dataclasses import replace
 
-import pytest
 from tests.shared import PAPERS
 
-from fedsampling.experiments.config import PRODUCTS_VARIABLE, Config
+from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.specs import Job, jobs
-from fedsampling.learning.models import products
 from fedsampling.runs import execute as runs
 from fedsampling.runs import store
 
@@ -38,16 +35,6 @@ def stored(results):
     return {path: path.stat().st_ino for path in (results / "store").rglob("*.parquet")}
 
 
-def checkout(folder, *files):
-    """Create a Git repository with one commit of `files`."""
-    for file in files:
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (folder / file).write_text("", encoding="utf-8")
-    author = ["-c", "user.name=Author", "-c", "user.email=author@example.org"]
-    for command in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "Add files"]):
-        subprocess.run(["git", "-C", str(folder), *command], check=True)
-
-
 def test_metadata_record_the_origin_of_a_run(tmp_path):
     manifest = execute(tmp_path, [4, 2])
     assert [run["seed"] for run in manifest["runs"]] == [4, 2]
@@ -60,39 +47,6 @@ def test_metadata_record_the_origin_of_a_run(tmp_path):
         assert loaded.metadata["kernels"]["MKL_CBWR"] == os.environ["MKL_CBWR"]
         assert re.fullmatch(r"cpu: .+, (1 thread|(?!1 )\w+ threads)", loaded.metadata["device"])
         assert loaded.metadata["started"] <= loaded.metadata["finished"]
-
-
-@pytest.mark.parametrize(
-    ("edited", "commit"),
-    [
-        (None, "[0-9a-f]{12}"),
-        ("published_runs/index.json", "[0-9a-f]{12}"),  # as after "fedsampling publish"
-        ("src/module.py", "[0-9a-f]{12}-dirty"),
-        ("papers/paper.yaml", "[0-9a-f]{12}-dirty"),
-        ("src/installed.py", "None"),  # a package installed in another checkout
-    ],
-)
-def test_a_run_names_its_commit_and_whether_code_or_papers_differed(
-    tmp_path, monkeypatch, edited, commit
-):
-    checkout(tmp_path, "src/module.py", "papers/paper.yaml", "published_runs/index.json")
-    module = "src/installed.py" if commit == "None" else "src/module.py"
-    monkeypatch.setattr(runs, "__file__", str(tmp_path / module))
-    if edited:
-        (tmp_path / edited).write_text("changed", encoding="utf-8")
-    assert re.fullmatch(commit, str(runs._commit()))
-
-
-def test_the_configured_library_of_products_is_chosen_over_the_variables(monkeypatch):
-    monkeypatch.setenv(PRODUCTS_VARIABLE, "mkl")
-    for configured, chosen in (("auto", "mkl"), ("onednn", "onednn")):
-        runs.choose_products(Config(products=configured))
-        assert os.environ[PRODUCTS_VARIABLE] == chosen
-
-
-def test_runs_of_networks_record_the_library_of_products():
-    assert runs.environment(networks=True)["kernels"]["products"] == products.library()
-    assert "products" not in runs.environment(networks=False)["kernels"]
 
 
 def test_finished_runs_are_not_recomputed(tmp_path):
