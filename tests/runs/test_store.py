@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedsampling.base.errors import InputError
-from fedsampling.runs import store
+from fedsampling.runs import noted_parquet, store
 
 HASH, OTHER_HASH = "ab" + "0" * 18, "ab" + "1" * 18
 METADATA = {"hash": HASH, "code": "c1", "spec": {"seed": 3}, "seconds": 1.5}
@@ -75,6 +75,32 @@ def test_a_truncated_file_is_renamed_and_its_run_can_be_stored_again(tmp_path):
         assert path.with_suffix(".corrupt").read_bytes() == content[:length]
         store.save(tmp_path, TABLE, METADATA)
         assert store.find([tmp_path], HASH, "c1")
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 2**16), st.integers(1, 255))
+def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path_factory, place, bits):
+    path = store.save(tmp_path_factory.mktemp("store"), TABLE, METADATA)
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= bits
+    path.write_bytes(content)
+    if found := store.find([path.parents[1]], HASH, "c1"):
+        pd.testing.assert_frame_equal(found.table, TABLE, check_dtype=False)
+
+
+def test_text_that_one_bit_turned_into_bytes_is_noticed(tmp_path):
+    path = store.save(tmp_path, TABLE, METADATA)
+    raw = pa.array([b"a", b"a", b"b"], pa.binary())
+    rewrite(path, lambda table: table.set_column(1, "metric", raw))
+    assert store.find([tmp_path], HASH, "c1") is None
+
+
+def test_a_small_file_that_declares_too_many_rows_is_not_read(tmp_path, monkeypatch):
+    path = store.save(tmp_path, TABLE, METADATA)
+    monkeypatch.setattr(noted_parquet, "MOST_NUMBERS", 9)
+    assert store.load(path)
+    monkeypatch.setattr(noted_parquet, "MOST_NUMBERS", 8)
+    assert store.find([tmp_path], HASH, "c1") is None
 
 
 def test_a_changed_value_is_detected(tmp_path):

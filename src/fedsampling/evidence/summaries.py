@@ -255,7 +255,7 @@ def write(
 def load(path: Path) -> Summary:
     """Open and verify a summary."""
     with decoding(path, "missing or corrupt", "delete it and rerun the command"):
-        table = pq.read_table(pa.BufferReader(read_bytes(path)))
+        table = noted_parquet.read(read_bytes(path))
         noted = noted_parquet.verified(table.schema, SUMMARY)
         rows = table.to_pandas()
         if digest(rows) != noted["digest"]:

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import CorruptError
 from fedsampling.base.files import checked, decoding, read_bytes, rename
-from fedsampling.runs.noted_parquet import as_written, smallest, verified, write
+from fedsampling.runs.noted_parquet import as_written, read, smallest, verified, write
 from fedsampling.runs.places import path_of, paths_of_versions, published_runs
 
 RUN, RUNS = "fedsampling.run", "fedsampling.runs"  # kinds of files
@@ -132,7 +132,7 @@ def load(path: Path) -> Result:
     fix = "run the same command again to recompute it"
     content = read_bytes(path)
     with decoding(path, "truncated or not a result file", fix):
-        arrow = pq.read_table(pa.BufferReader(content))
+        arrow = read(content)
         metadata = verified(arrow.schema, RUN)
         table = _plain(arrow.select(COLUMNS).to_pandas())
         intact = digest(table) == metadata["digest"]
@@ -221,7 +221,7 @@ def load_together(path: Path) -> Mapping[str, Result]:
 
 @cache
 def _load_file(path: Path, changed: int) -> Mapping[str, Result]:
-    rows = pq.read_table(pa.BufferReader(read_bytes(path))).combine_chunks()
+    rows = read(read_bytes(path)).combine_chunks()
     texts = rows["metadata"].to_pylist()
     if _digest_of_all(texts) != verified(rows.schema, RUNS)["digest"]:
         raise ValueError("the metadata do not match their digest")
