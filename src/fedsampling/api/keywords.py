@@ -33,6 +33,8 @@ class TrainingSettings(TypedDict, total=False):
     # delays and availability: a name, a record, or a table, file or array of your own
     delays: Any
     availability: Any
+    # clients that fail after selection: a probability, one for each client, or a dict
+    failures: Any
     request: Literal["round", "passes"]
     # measurements
     each_until: int

@@ -31,6 +31,9 @@ METRICS = {
     "norm_bits": "bits of update norms that clients sent in a round",
     "down_bits": "bits that the server sent in a round",
     "seconds": "simulated duration of a round; with delays",
+    "failed": "number of selected clients that did not report in a round; with failures",
+    "wasted_bits": "bits of models that these clients received in a round",
+    "wasted_seconds": "seconds that these clients trained in a round, summed; with delays",
     "gradients": "number of sample gradients computed in a round",
     "client_rounds": "rounds in which a client's update was used; with evaluation.by_client, whose "
     "metrics have the client in the column at",
