@@ -40,6 +40,7 @@ class TrainingSettings(TypedDict, total=False):
     each_until: int
     training_loss: bool
     by_client: bool
+    selections: bool
     clients: bool
     dropout: bool
     thin: bool

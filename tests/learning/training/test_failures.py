@@ -195,3 +195,68 @@ def test_a_record_or_a_file_says_the_same_as_a_dict(tmp_path):
     ]
     assert histories[0].equals(histories[1])
     assert histories[0].equals(histories[2])
+
+
+def test_selections_are_those_that_the_costs_count():
+    settings = WORK | {"failures": {"probability": 0.3, "first": 3}, "delays": "synthetic"}
+    history = fs.train(dataset(), fs.scheme("md", m=4), **settings)
+    selections = history.selections()
+    columns = ["round", "seed", "client", "weight", "reported", "seconds"]
+    assert selections.columns.tolist() == columns
+    by_round = selections.groupby(["seed", "round"])
+    cost = history.pivot(index=["seed", "at"], columns="metric", values="value").query("0 < at < 6")
+    assert (by_round.size() == 4).all()
+    assert (4 - by_round["reported"].sum()).tolist() == cost["failed"].tolist()
+    reported = selections[selections["reported"]].groupby(["seed", "round"])
+    assert reported["client"].nunique().tolist() == cost["clients"].tolist()
+    assert (selections["weight"].gt(0) == selections["reported"]).all()
+    assert len(fs.train(dataset(), fs.scheme("md", m=4), selections=False, **settings)) == len(
+        history
+    )
+
+
+def test_selections_of_a_run_without_failures_have_its_weights():
+    history = fs.train(dataset(), fs.scheme("uniform", m=3), by_client=True, **WORK)
+    selections = history.selections()
+    assert selections["reported"].all()
+    assert selections["seconds"].isna().all()
+    total = selections.groupby(["seed", "client"])["weight"].sum()
+    clients = fs.by_client(history).set_index(["seed", "client"])
+    assert total.tolist() == pytest.approx(clients.loc[total.index, "weight"].tolist())
+
+
+def test_selections_have_the_clients_names_and_need_to_be_recorded():
+    rng = np.random.default_rng(0)
+    clients = {f"H{k}": (rng.normal(size=(8, 3)), rng.integers(0, 2, 8)) for k in range(4)}
+    history = fs.train(fs.from_clients(clients), "full", **WORK)
+    assert sorted({*history.selections()["client"]}) == ["H0", "H1", "H2", "H3"]
+    without = fs.train(fs.from_clients(clients), "full", selections=False, **WORK)
+    assert "train without selections=False" in line_of(without.selections)
+
+
+def test_a_resumed_training_has_the_same_selections(tmp_path, monkeypatch):
+    settings = WORK | {"failures": 0.3, "rounds": 6}
+    expected = fs.train(dataset(), fs.scheme("md", m=3), **settings)
+    load, saved = Checkpoint.load, []
+
+    def due(self):
+        return self.path is not None
+
+    monkeypatch.setattr(Checkpoint, "due", due)
+    monkeypatch.setattr(Checkpoint, "load", lambda self: saved.append(load(self)) or saved[-1])
+
+    def stop(history):
+        if history["at"].max() == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fs.train(dataset(), fs.scheme("md", m=3), checkpoint=tmp_path, on_round=stop, **settings)
+    resumed = fs.train(
+        dataset(), fs.scheme("md", m=3), checkpoint=tmp_path, on_round=lambda _: None, **settings
+    )
+    assert saved[-1] is not None
+    assert resumed.equals(expected)
+    assert resumed.selections().equals(expected.selections())
+    for _ in range(2):  # computed, then read
+        finished = fs.train(dataset(), fs.scheme("md", m=3), checkpoint=tmp_path / "b", **settings)
+        assert finished.selections().equals(expected.selections())

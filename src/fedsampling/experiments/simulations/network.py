@@ -67,6 +67,9 @@ class Evaluation(Strict):
     by_client: bool = hashed_if_set(
         False, "each client's rounds and weight, and the final model on its own samples"
     )
+    selections: bool = hashed_if_set(
+        False, "who was selected in each round, its weight and seconds, and whether it reported"
+    )
     thin: bool = hashed_if_set(
         False, "sum bits and seconds between measurements, and keep no other cost"
     )
@@ -228,6 +231,9 @@ class Training(Strict):
                 rounds = learner.by_client_metrics(moment.round)
                 moment.history.by_client = {**rounds, **final}
 
+        def keep_selections(moment: Moment) -> None:
+            moment.history.selections = learner.selections
+
         def check_names(moment: Moment) -> None:
             if moment.round == 1:  # the first costs are known
                 moment.history.check_names()
@@ -246,6 +252,8 @@ class Training(Strict):
             callbacks.append(watching(watch))
         if self.evaluation.by_client:
             callbacks.append(by_client)
+        if self.evaluation.selections:
+            callbacks.append(keep_selections)
         with precise(where.device):
             history = train(learner, sampler, seeds, self.rounds, callbacks, where.checkpoint)
         where.notes["stack"] = learner.stack
@@ -328,6 +336,7 @@ def build_learner(
     from fedsampling.learning.training.launches import slot_bytes
     from fedsampling.learning.training.learner import NetworkLearner
     from fedsampling.learning.training.participation import Participation
+    from fedsampling.learning.training.selections import Selections
 
     torch.backends.cudnn.allow_tf32 = False  # a GPU computes in single precision, as a CPU does
     network = network or settings.model.build(problem.x.shape[1:], problem.classes)
@@ -356,6 +365,7 @@ def build_learner(
         participation=Participation(
             evenness=settings.evaluation.clients, by_client=settings.evaluation.by_client
         ),
+        selections=Selections() if settings.evaluation.selections else None,
         full_update=settings.evaluation.full_update,
         server=settings.server,
         feature_batch=settings.feature_batch if settings.request == "passes" else None,

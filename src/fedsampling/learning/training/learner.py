@@ -30,6 +30,7 @@ from fedsampling.learning.training.local_work import Batches, LocalWork, dropout
 from fedsampling.learning.training.loop import Learner
 from fedsampling.learning.training.participation import Participation, participation
 from fedsampling.learning.training.samples import Inputs, Samples
+from fedsampling.learning.training.selections import Selections
 from fedsampling.learning.training.server_optimisers import Server
 from fedsampling.learning.training.step import sgd_step
 from fedsampling.samplers.protocol.prepared import Prepared
@@ -84,6 +85,7 @@ class NetworkLearner(Learner):
     feature_batch: int | None = None
     # counts how often each client takes part
     participation: Participation = field(default_factory=Participation)
+    selections: Selections | None = None  # records who was selected
     # rounds between comparisons of the update with the update of all clients
     full_update: int | None = None
     # the information that the sampler needs before it selects, each a
@@ -324,6 +326,9 @@ class NetworkLearner(Learner):
         if self.trace is not None:
             costs["offered"] = np.full(runs, float(len(offered)))
         costs |= self.participation.count(slots, omega)
+        if self.selections is not None:
+            of_failures = self.selected, self.outcome
+            self.selections.add(rng, slots, omega, self.delays, *of_failures)
         if self.full_update and rng.round % self.full_update == 0:
             costs |= self._compare_with_full_update(rng)
         measured = sampler.measured()
@@ -368,7 +373,7 @@ class NetworkLearner(Learner):
 
     def state(self, theta: Tensor) -> Mapping[str, NDArray[Any]]:
         """Return θ and everything that is remembered about the clients."""
-        parts = {"participation": self.participation, **self.observations}
+        parts = self._remembering()
         remembered = {
             f"{name}/{key}": value
             for name, part in parts.items()
@@ -384,9 +389,14 @@ class NetworkLearner(Learner):
             **remembered,
         }
 
+    def _remembering(self) -> dict[str, Any]:
+        """Return the parts that remember something about the clients."""
+        recorded = {} if self.selections is None else {"selections": self.selections}
+        return {"participation": self.participation, **recorded, **self.observations}
+
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Tensor:
         """Restore a state, and return its θ."""
-        for name, part in {"participation": self.participation, **self.observations}.items():
+        for name, part in self._remembering().items():
             part.restore({key: state[f"{name}/{key}"] for key in part.state()})
         self.stack, self.halved = int(state["stack"][0]), bool(state["stack"][1])
         if MOMENTS[0] in state:
