@@ -11,7 +11,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
 from fedsampling.clients.failures import Failures
-from fedsampling.samplers.checks.rounds import POPULATIONS, play_rounds, setup
+from fedsampling.samplers.checks.rounds import POPULATIONS, one_run, play_rounds, same_round, setup
 from fedsampling.samplers.checks.validation import Checked
 from fedsampling.samplers.protocol.base import scheme
 from fedsampling.samplers.protocol.in_settings import expand_star
@@ -90,13 +90,16 @@ def test_samplers_that_account_for_absent_clients_keep_their_weights():
 
 @pytest.mark.parametrize("name", sorted(SAMPLERS))
 def test_every_sampler_weighs_only_reports(name):
-    """Also in runs in which nobody reports."""
+    """Also in runs in which nobody reports; and no run depends on the others."""
     for failures in (0.7, {"deadline": 0.8}, {"first": 2, "probability": 0.3}):
-        for slots, omega, _ in played(SAMPLERS[name], failures, runs=3, rounds=4):
-            assert len(slots) == len(omega)
-            assert np.isfinite(omega).all()
+        several = played(SAMPLERS[name], failures, runs=3, rounds=4)
+        alone = played(SAMPLERS[name], failures, runs=1, rounds=4)
+        for together, single in zip(several, alone, strict=True):
+            assert together.omega.shape == together.slots.client.shape
+            assert np.isfinite(together.omega).all()
+            assert same_round(one_run(together, 0), single)
             if failures != 0.7 and "first" in failures:
-                assert np.bincount(slots.run, minlength=3).max() <= 2
+                assert np.bincount(together.slots.run, minlength=3).max() <= 2
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 def are_selections(rows: "pd.DataFrame") -> "Bools":
     """Mark the rows of selections."""
-    return rows["metric"].astype(str).str.startswith(PREFIX).to_numpy(np.bool_)
+    import pandas as pd
+
+    metric = pd.Categorical(rows["metric"])
+    starts = np.array([str(name).startswith(PREFIX) for name in metric.categories], np.bool_)
+    return starts[metric.codes] if len(rows) else np.zeros(0, np.bool_)
 
 
 def selections(rows: "pd.DataFrame") -> "pd.DataFrame":
