@@ -358,7 +358,8 @@ def rank(project: "Project", by: str, **answers: bool) -> Output:
 @argument("name")
 @argument("options", nargs=-1, metavar="[KEY=VALUE]...")
 @option("--timeout", type=click.FloatRange(0), default=60.0, help="Time limit in seconds; 0: none.")
-def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
+@option("--failures", metavar="YAML", help="Also with clients that fail: 0.2, or '{first: 3}'.")
+def check_one(name: str, options: tuple[str, ...], timeout: float, failures: str | None) -> None:
     """Check that a sampler works as it declares.
 
     NAME is a sampler from `fedsampling list samplers`, or your own Python file, all of whose
@@ -366,11 +367,11 @@ def check_one(name: str, options: tuple[str, ...], timeout: float) -> None:
     reproducibility, observed information and saved state, on several populations of clients.
     """
     if timeout:
-        status = workflow.check_sampler.check_in_subprocess(timeout, name, options)
+        status = workflow.check_sampler.check_in_subprocess(timeout, name, options, failures)
         click.get_current_context().exit(status)
     from fedsampling.samplers.checks.check import check_all
 
-    results = check_all(name, options)
+    results = check_all(name, options, failures)
     for sampler, result in results.items():
         label = f"{name}: {sampler}" if len(results) > 1 else name
         click.echo(f"{label}: valid: {', '.join(result.accepted)}")

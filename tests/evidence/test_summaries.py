@@ -130,6 +130,25 @@ class TestProvenance:
         }
         assert expected.items() <= runs.summarise().provenance.items()
 
+    def test_selections_become_a_file_of_their_own(self, runs, tmp_path):
+        names = ["selected_client", "selected_weight", "selected_reported", "selected_seconds"]
+        values = [[4, 2], [0.5, 0.0], [1, 0], [7.5, 30.0]]
+        rows = {"at": [1, 1] * 4, "metric": np.repeat(names, 2), "value": np.ravel(values)}
+        table = pd.concat([run_table(0), pd.DataFrame(rows)], ignore_index=True)
+        path, facts = tmp_path / "selections.csv", {"scale": "quick"}
+        result = store.Result(table, metadata(0))
+        summaries.write([("base", "md", result)], {}, facts, runs.out, path)
+        assert path.read_text().splitlines() == [
+            "case,sampler,seed,round,client,weight,reported,seconds",
+            "base,md,0,1,4,0.5,True,7.5",
+            "base,md,0,1,2,0.0,False,30.0",
+        ]
+        with_others = summaries.load(runs.out)
+        summaries.write(
+            [("base", "md", store.Result(run_table(0), metadata(0)))], {}, facts, runs.out
+        )
+        pd.testing.assert_frame_equal(with_others.rows, summaries.load(runs.out).rows)
+
     def test_a_case_knows_its_own_runs_alone(self, runs):
         store.save(runs.store, run_table(5), metadata(5, unverified=True))
         result = runs.named()

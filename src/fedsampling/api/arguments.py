@@ -11,9 +11,10 @@ from pydantic import Field
 
 from fedsampling.base.errors import InputError, naming, nearest
 from fedsampling.base.records import Positive, Strict, check
-from fedsampling.clients.recorded import RecordedAvailability, RecordedDelays
+from fedsampling.clients.recorded import RecordedAvailability, RecordedDelays, RecordedRounds
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_files import TABLES
+from fedsampling.data.user_tables import is_table
 from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
 from fedsampling.experiments.simulations.simulation import Seed, Seeds
 from fedsampling.learning.training.local_work import LocalWork
@@ -73,6 +74,8 @@ def training_settings(
         key: record_input(value, key) if key in NAMED_CHOICES and value is not None else value
         for key, value in settings.items()
     }
+    if plain.get("failures") is not None:
+        plain["failures"] = failures_input(plain["failures"])
     work = {key: value for key, value in plain.items() if key in LocalWork.model_fields}
     evaluation = {key: value for key, value in plain.items() if key in Evaluation.model_fields}
     training = {key: value for key, value in plain.items() if key not in {*work, *evaluation}}
@@ -155,6 +158,27 @@ def record_input(choice: Any, key: str) -> Any:
     raise InputError(
         f"{key}: {described(choice)} is invalid; must be a name, a dict or a record{example}"
     )
+
+
+def failures_input(value: Any) -> Any:
+    """Convert `failures` to input of its record: numbers are probabilities, `reports` a trace."""
+    is_frame = is_table(value) and not isinstance(value, Mapping)
+    if isinstance(value, str | bool | type) or is_frame:
+        raise InputError(
+            f"failures: {described(value)} is invalid; must be a probability, one for each client, "
+            "or a dict, such as {'reports': trace}"
+        )
+    if not isinstance(value, Mapping):
+        return plain_numbers(value)
+    record = {key: plain_numbers(item) for key, item in value.items() if key != "reports"}
+    if (reports := value.get("reports")) is None:
+        return record
+    if isinstance(reports, str | Path):
+        return {**record, "reports": {"path": str(reports)}}
+    if isinstance(reports, Strict) or (isinstance(reports, Mapping) and "path" in reports):
+        return {**record, "reports": reports}
+    with naming("failures.reports"):
+        return {**record, "reports": RecordedRounds.holding(reports)}
 
 
 def plain_numbers(value: Any) -> Any:

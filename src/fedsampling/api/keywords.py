@@ -33,11 +33,14 @@ class TrainingSettings(TypedDict, total=False):
     # delays and availability: a name, a record, or a table, file or array of your own
     delays: Any
     availability: Any
+    # clients that fail after selection: a probability, one for each client, or a dict
+    failures: Any
     request: Literal["round", "passes"]
     # measurements
     each_until: int
     training_loss: bool
     by_client: bool
+    selections: bool
     clients: bool
     dropout: bool
     thin: bool

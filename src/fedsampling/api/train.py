@@ -48,6 +48,7 @@ from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.samplers.protocol.base import Scheme
 
 if TYPE_CHECKING:
+    from fedsampling.api.history import History
     from fedsampling.learning.models.own import OwnModel
     from fedsampling.learning.models.own_losses import Loss
     from fedsampling.learning.training.loop import Watch
@@ -76,7 +77,7 @@ def train(
     threads: int | None = None,
     checkpoint: str | Path | None = None,
     **settings: Unpack[TrainingSettings],
-) -> "pd.DataFrame":
+) -> "History":
     """Train a network; in every round, a sampler selects some of the clients.
 
     Parameters
@@ -129,14 +130,21 @@ def train(
         ``prox``, ``decay``, ``schedule`` ("cosine", or a dict), ``delays`` and ``availability``
         (a name, a dict, or a table, file or array of your own), ``training_loss``, ``by_client``
         (each client's rounds, weight and final accuracy on its test samples; see
-        :func:`fedsampling.by_client`), …  The default of ``inputs`` depends on
-        the samples' type.
+        :func:`fedsampling.by_client`), ``selections`` (false saves memory), …
+        The default of ``inputs`` depends on the samples' type.  ``failures`` are clients that do
+        not report after they were selected: a probability, one for each client, or a dict with
+        ``probability``, ``reports`` (a table, file or array of the rounds in which a client
+        reports), ``deadline`` (seconds that the server waits) and ``first`` (reports that end a
+        round).
 
     Returns
     -------
-    DataFrame
-        Columns ``seed``, ``at`` (the round), ``metric`` and ``value``: ``accuracy``, ``loss`` and
-        others at each measurement, and each round's cost in bits and, with ``delays``, in seconds.
+    History
+        A DataFrame with the columns ``seed``, ``at`` (the round), ``metric`` and ``value``:
+        ``accuracy``, ``loss`` and others at each measurement, and each round's cost in bits and,
+        with ``delays``, in seconds.  Its method
+        :meth:`~fedsampling.api.history.History.selections` returns who was selected in each round,
+        its weight, and whether it reported.
 
     Raises
     ------
@@ -158,12 +166,14 @@ def train(
     >>> history[history["metric"] == "accuracy"]["at"].tolist()
     [0, 1, 2]
     """
+    from fedsampling.api.history import with_selections
     from fedsampling.evidence.histories import NAMES, PREFIX
     from fedsampling.runs.environment import device as available_device
 
     check_data(data)
     keywords: dict[str, Any] = {"steps": steps, "epochs": epochs, **settings}
     keywords |= {"batch": batch, "step": step, "rounds": rounds, "evaluate_every": evaluate_every}
+    keywords.setdefault("selections", True)
     checked = checked_settings(data, scheme, model=model, **keywords)
     if metrics is not None and not (
         isinstance(metrics, Mapping) and all(isinstance(name, str) for name in metrics)
@@ -204,7 +214,7 @@ def train(
                 checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step, data)
-    history = _history(tables, numbers.seeds)
+    history = with_selections(_history(tables, numbers.seeds), data.names)
     history.attrs[DIRECTIONS] = directions
     if data.names is not None and checked.evaluation.by_client:
         history.attrs[NAMES] = tuple(data.names)

@@ -39,6 +39,14 @@ class LogNormal:
         seconds: Array = self.median[clients] * np.exp(self.sd * ndtri(u))
         return seconds
 
+    def within(self, seconds: Array) -> Array:
+        """Return the probability of at most `seconds`, which are of each client, shape (n,)."""
+        from scipy.special import ndtr
+
+        with np.errstate(divide="ignore", invalid="ignore"):  # no delay, or a negative limit
+            z = (np.log(seconds) - np.log(self.median)) / self.sd
+        return np.where(self.median > 0, np.where(seconds > 0, ndtr(z), 0.0), seconds >= 0)
+
 
 @dataclass(frozen=True)
 class Uniform:
@@ -55,6 +63,12 @@ class Uniform:
     def quantile(self, u: Array, clients: Ints) -> Array:
         """Return the quantile at `u`, in seconds."""
         return self.low + (self.high - self.low) * u
+
+    def within(self, seconds: Array) -> Array:
+        """Return the probability of at most `seconds`, which are of each client, shape (n,)."""
+        if self.high == self.low:
+            return (seconds >= self.low).astype(np.float64)
+        return np.clip((seconds - self.low) / (self.high - self.low), 0, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +96,12 @@ class Delays:
             return seconds
         u = uniforms(seeds, "delays", rounds, index, n=1)[..., 0]
         return np.asarray(seconds + self.noise.quantile(u, index))
+
+    def within(self, seconds: float) -> Array | None:
+        """Return each client's probability of at most `seconds`, shape (n,); None if unknown."""
+        if self.noise is None:
+            return (self.base <= seconds).astype(np.float64)
+        return self.noise.within(seconds - self.base)
 
 
 def assign(delays: Delays, clients: int, seed: int) -> Delays:

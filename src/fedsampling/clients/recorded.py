@@ -72,8 +72,12 @@ class DelaysByRound(Delays):
         seconds: Array = self.by_round[rounds, index]
         return seconds
 
+    def within(self, seconds: float) -> None:
+        """Return None: the server does not know the delays of later rounds."""
+        return None
 
-class RecordedAvailability(Availability, ClientsTable, name="recorded"):
+
+class RecordedRounds(ClientsTable):
     """Your own trace, a table with the columns client, from and to (excluded), in rounds."""
 
     round_seconds: Variance | None = Field(
@@ -83,27 +87,12 @@ class RecordedAvailability(Availability, ClientsTable, name="recorded"):
         None, description="the trace repeats after this time, in the unit of from and to; null: not"
     )
 
-    def trace(
-        self,
-        seed: int,
-        rounds: int,
-        clients: int,
-        labels: Ints | None = None,
-        names: NDArray[Any] | None = None,
-    ) -> Bools:
-        """Return the recorded rounds, in each of which a client must be available."""
-        with naming("availability"):
-            table = self.read(np.arange(clients) if names is None else names, ("from", "to"))
-            if isinstance(table, np.ndarray):
-                trace = self._of_array(table, rounds)
-            else:
-                trace = self._of_intervals(table, rounds, clients)
-            if (empty := np.flatnonzero(~trace.any(1))).size:
-                raise InputError(
-                    f"no client is available in {empty.size} of {rounds} rounds, first in round "
-                    f"{empty[0]}; add intervals, or set period"
-                )
-            return trace
+    def by_round(self, names: NDArray[Any], rounds: int) -> Bools:
+        """Return the recorded rounds of the clients, shape (rounds, clients)."""
+        table = self.read(names, ("from", "to"))
+        if isinstance(table, np.ndarray):
+            return self._of_array(table, rounds)
+        return self._of_intervals(table, rounds, len(names))
 
     def _of_array(self, values: NDArray[Any], rounds: int) -> Bools:
         if values.ndim != 2 or len(values) < rounds or not np.isin(values, (0, 1)).all():
@@ -122,3 +111,25 @@ class RecordedAvailability(Availability, ClientsTable, name="recorded"):
         for client, start, end in zip(table["client"], starts, ends, strict=True):
             trace[(start <= time) & (time < end), client] = True
         return trace
+
+
+class RecordedAvailability(Availability, RecordedRounds, name="recorded"):
+    """Your own trace, a table with the columns client, from and to (excluded), in rounds."""
+
+    def trace(
+        self,
+        seed: int,
+        rounds: int,
+        clients: int,
+        labels: Ints | None = None,
+        names: NDArray[Any] | None = None,
+    ) -> Bools:
+        """Return the recorded rounds, in each of which a client must be available."""
+        with naming("availability"):
+            trace = self.by_round(np.arange(clients) if names is None else names, rounds)
+            if (empty := np.flatnonzero(~trace.any(1))).size:
+                raise InputError(
+                    f"no client is available in {empty.size} of {rounds} rounds, first in round "
+                    f"{empty[0]}; add intervals, or set period"
+                )
+            return trace

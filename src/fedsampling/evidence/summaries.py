@@ -20,13 +20,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import CorruptError
-from fedsampling.base.files import decoding, read_bytes, remove
+from fedsampling.base.files import decoding, read_bytes, remove, write_text
 from fedsampling.base.nested import merge
+from fedsampling.evidence.selections import are_selections, selections
 from fedsampling.evidence.statistics import half_width
 from fedsampling.runs import noted_parquet, store
 
 SUMMARY = "fedsampling.summary"  # kind of file
 NAMES, NUMBERS = ["case", "sampler", "metric"], ["seed", "at"]  # all columns but ``value``
+SELECTIONS = [
+    *("case", "sampler", "seed", "round", "client", "weight", "reported", "seconds"),
+]  # columns of a file of selections
 KEYS = ["case", "sampler", "metric", "at"]
 # Intervals of fewer seeds are useless: Student's factor is 13 for two seeds and 4 for three.
 FEWEST_SEEDS = 3
@@ -228,9 +232,16 @@ def _digests_in(manifest: Path, job: str, seeds: Mapping[str, int]) -> dict[str,
 
 
 def write(
-    runs: Sequence[Run], settings: Mapping[str, Any], facts: Mapping[str, Any], out: Path
+    runs: Sequence[Run],
+    settings: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    out: Path,
+    selected: Path | None = None,
 ) -> None:
-    """Gather runs into one file, with the experiment's settings and the configuration's `facts`."""
+    """Gather runs into one file, with the experiment's settings and the configuration's `facts`.
+
+    Runs that recorded who was selected have these rows in the CSV file `selected`, if it is given.
+    """
     metadata: dict[str, list[Mapping[str, Any]]] = {}
     for case, _, result in runs:
         metadata.setdefault(case, []).append(result.metadata)
@@ -243,6 +254,11 @@ def write(
         seed=np.repeat([result.metadata["spec"]["seed"] for _, _, result in runs], lengths),
         metric=rows["metric"].astype("category"),
     )
+    if (recorded := are_selections(rows)).any():
+        if selected is not None:
+            write_text(selected, selections(rows[recorded])[SELECTIONS].to_csv(index=False))
+        rows = rows[~recorded].reset_index(drop=True)
+        rows["metric"] = rows["metric"].cat.remove_unused_categories()
     table = pa.Table.from_pandas(rows, preserve_index=False)
     costs = {
         result.metadata["hash"]: (result.metadata["seconds"], result.metadata["device"])

@@ -86,6 +86,7 @@ class ActiveFL(
 
     needs = frozenset({"work_losses"})
     unbiased = False
+    failure_weights = "average"
     intermittent = True
     grid = {
         "least": (0.0, 0.9, "linear"),

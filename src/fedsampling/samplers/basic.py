@@ -8,14 +8,14 @@ McMahan, Moore, Ramage, Hampson, Agüera y Arcas: Communication-Efficient Learni
 from Decentralized Data. AISTATS 2017 (arXiv 1602.05629).
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.base import FailureWeights, Scheme
 from fedsampling.samplers.protocol.draws import distinct, invert
 from fedsampling.samplers.protocol.slots import (
     Duplicates,
@@ -113,6 +113,7 @@ class FedAvg(
 
     unbiased = False
     shrinks = True
+    failure_weights = "own"  # a client that fails is absent, too
 
     def weigh(self, state: None, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i for each selected client."""
@@ -135,6 +136,7 @@ class FedAvgNormalised(
     """
 
     unbiased = None
+    failure_weights: ClassVar[FailureWeights] = "average"
 
     def is_unbiased(self, setup: Setup) -> bool:
         """Whether all clients are equally important."""
@@ -152,6 +154,8 @@ class Random(FedAvgNormalised, name="random", title="Random selection", short="r
     ----------
     Harshvardhan et al. 2025, section 7.1: "the random baseline samples clients uniformly".
     """
+
+    failure_weights = "divide"
 
     def weigh(self, state: None, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each selected client."""

@@ -48,6 +48,7 @@ class Cyclic(Scheme, name="cyclic", title="Cyclic client participation", short="
     by: Literal["random", "label"] = "random"
 
     unbiased = False
+    failure_weights = "average"
     intermittent = True
     grid = {"groups": (2, 10, "integer")}
 

@@ -129,7 +129,8 @@ class DelayHetSubmodular(
 
     def weigh(self, state: Solutions, slots: Slots, view: View, rng: Draws) -> Array:
         """Return α_i, the share of the clients that i represents."""
-        return np.concatenate([alpha for _, alpha in state.of_run])
+        omega = np.concatenate([alpha for _, alpha in state.of_run])
+        return omega if view.reports is None else omega[view.reports.reported]
 
     def solve(self, B: Array, delays: Array) -> Solution:
         """Run Algorithm 2; weights are determined from B itself."""

@@ -132,7 +132,7 @@ class DivFL(Scheme, name="divfl", title="Diverse client selection (DivFL)", shor
 
     def weigh(self, state: Selection, slots: Slots, view: View, rng: Draws) -> Array:
         """Return the weights that the setting `weights` defines."""
-        return state.omega
+        return state.omega if view.reports is None else state.omega[view.reports.reported]
 
     def _weights(self, D: Array, chosen: Ints, p: Array) -> Array:
         """Weigh the selected clients, whose distances to all clients are D, shape (m, n)."""

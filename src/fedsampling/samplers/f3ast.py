@@ -74,6 +74,7 @@ class F3AST(Scheme, name="f3ast", title="Sampling by participation rates (F3AST)
     beta: Part = Field(default=0.001, description="β: weight of the current round in the rates")
 
     unbiased = False
+    failure_weights = "own"  # the rates are those of the reports
     intermittent = True
     grid = {"beta": (0.001, 0.3, "log")}
 

@@ -22,7 +22,7 @@ from fedsampling.base.records import Part, Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.draws import distinct
-from fedsampling.samplers.protocol.slots import Setup, Slots, View
+from fedsampling.samplers.protocol.slots import Setup, Slots, View, averages
 
 RATE, DECAYS, EPSILON = 1e-2, (0.9, 0.999), 1e-8  # Adam's, as in the authors' code
 
@@ -160,6 +160,7 @@ class FedCor(
     needs = frozenset({"losses"})
     pair_matrices = 4
     unbiased = False
+    failure_weights = "average"
     grid = {
         "warm_up": (5, 25, "integer"),
         "interval": (2, 10, "integer"),
@@ -201,8 +202,8 @@ class FedCor(
         return Slots.stack(clients)
 
     def weigh(self, state: FedCorState, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return 1/m for each selected client."""
-        return np.full(len(slots), view.runs / len(slots))
+        """Return 1/m for each of the m clients."""
+        return averages(slots, view)
 
     def learn(self, state: FedCorState, slots: Slots, view: View) -> FedCorState:
         """Discount the greedily selected clients."""

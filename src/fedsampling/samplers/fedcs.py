@@ -93,6 +93,7 @@ class FedCS(Scheme, name="fedcs", title="Client selection by deadline (FedCS)", 
 
     needs = frozenset({"delays"})
     unbiased = False
+    failure_weights = "average"
     intermittent = True
     counts = ("d",)
     grid = {"deadline": (50.0, 110.0, "linear")}

@@ -143,7 +143,7 @@ class FedGSState:
     """The graph, and the participations."""
 
     H: Array  # distances, shape (n, n)
-    count: Ints  # v, how often each client took part, shape (n,)
+    count: Ints  # v, how often each client took part, shape (runs, n)
 
 
 class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="FedGS"):
@@ -151,7 +151,8 @@ class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="F
 
     A client's features are the shares of its labels; the authors also use the clients' first
     updates or their models' outputs.  The selection uses no random numbers, so it is the same for
-    all seeds.  Weights are proportional to importance and sum to one over the participants.
+    all seeds, unless clients fail.  Weights are proportional to importance and sum to one over the
+    participants.
 
     References
     ----------
@@ -168,6 +169,7 @@ class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="F
     needs = frozenset({"label_counts"})
     pair_matrices = 20
     unbiased = False
+    failure_weights = "average"
     intermittent = True
     grid = {"alpha": (0.01, 10.0, "log"), "sigma2": (0.01, 1.0, "log")}
 
@@ -176,21 +178,25 @@ class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="F
         counts = np.asarray(setup.label_counts, np.float64)
         share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
         H = graph_distances(similarities(share), self.epsilon, self.sigma2)
-        return FedGSState(H, np.zeros(len(counts), np.int64))
+        return FedGSState(H, np.zeros((setup.runs, len(counts)), np.int64))
 
     def select(self, state: FedGSState, view: View, rng: Draws) -> Slots:
         """Select the m available clients that maximise the objective."""
         offered, n = view.offered, len(view.p)
         m = min(self.m, len(offered))
-        A, u = gain(state.H[np.ix_(offered, offered)], state.count, self.alpha, m, n)
-        chosen = offered[best_set(A, u[offered], m)]
-        return Slots.stack([chosen] * view.runs)
+        H = state.H[np.ix_(offered, offered)]
+        best: dict[bytes, Ints] = {}  # by participations, which differ only if clients fail
+        for count in state.count:
+            if count.tobytes() not in best:
+                A, u = gain(H, count, self.alpha, m, n)
+                best[count.tobytes()] = offered[best_set(A, u[offered], m)]
+        return Slots.stack([best[count.tobytes()] for count in state.count])
 
     def weigh(self, state: FedGSState, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i divided by the sum over the participants."""
         return normalised_importances(slots, view)
 
     def learn(self, state: FedGSState, slots: Slots, view: View) -> FedGSState:
-        """Count the participations, which are the same in all runs."""
-        state.count[slots.client[slots.run == 0]] += 1
+        """Count the participations."""
+        state.count[slots.run, slots.client] += 1
         return state

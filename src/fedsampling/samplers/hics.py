@@ -136,6 +136,7 @@ class HiCS(Scheme, name="hics", title="Hierarchical clustered sampling (HiCS-FL)
     needs = frozenset({"bias_updates"})
     pair_matrices = 4
     unbiased = False
+    failure_weights = "average"
     intermittent = True
     grid = {
         "clusters": (2, 8, "integer"),

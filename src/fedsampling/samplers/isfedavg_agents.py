@@ -85,7 +85,7 @@ class ISFedAvgAgents(
         """Track the reported norms."""
         if self.observe == "update_norms":
             scores = view.p[slots.client] * view.observed["update_norms"]
-            for run in range(view.runs):
+            for run in np.unique(slots.run):
                 in_run = slots.run == run
-                state.track(run, slots.client[in_run], scores[in_run])
+                state.track(int(run), slots.client[in_run], scores[in_run])
         return state

@@ -74,6 +74,7 @@ class MIFA(MemoryScheme, name="mifa", title="Last updates of all clients (MIFA)"
 
     unbiased = False
     shrinks = True
+    failure_weights = "own"  # a client that fails counts with its last update
 
     def weigh(self, state: LastUpdates, slots: Slots, view: View, rng: Draws) -> Array:
         """Return p_i."""
@@ -101,5 +102,5 @@ class FedVARP(
 
     def weigh(self, state: LastUpdates, slots: Slots, view: View, rng: Draws) -> Array:
         """Return (n/m) p_i."""
-        drawn = np.bincount(slots.run, minlength=view.runs)[slots.run]
-        return view.p[slots.client] * len(view.offered) / drawn
+        n = len(view.offered)
+        return view.p[slots.client] * n / min(self.m, n)

@@ -148,6 +148,7 @@ class Oort(Scheme, name="oort", title="Oort: guided participant selection", shor
 
     needs = frozenset({"delays", "work_losses"})
     unbiased = False
+    failure_weights = "average"
     intermittent = True
     grid = {
         "explore_least": (0.0, 0.5, "linear"),

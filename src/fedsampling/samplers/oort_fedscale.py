@@ -137,6 +137,7 @@ class OortFedScale(
 
     needs = frozenset({"delays", "work_losses"})
     unbiased = False
+    failure_weights = "average"
     intermittent = True
     grid = {
         "explore_least": (0.1, 0.5, "linear"),

@@ -175,6 +175,7 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
     )
 
     unbiased = None
+    failure_weights = "average"  # a client that fails is not available
     counts = ("available",)
     grid = {"available": (7, 15, "integer")}
 
@@ -207,9 +208,9 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
         """Return ω_i = w_i / q_i with probability q_i, otherwise 0."""
         w, norms = self._weighted(slots, view)
         q = self._probabilities(w, norms)
-        u = rng.client_uniforms("reports", slots.run, slots.client, 1).reshape(w.shape)
+        u = self._rows(rng.client_uniforms("reports", slots.run, slots.client, 1)[:, 0], view)
         omega: Array = np.divide(w, q, out=np.zeros(w.shape), where=u < q)
-        return omega.ravel()
+        return omega.ravel() if view.reports is None else omega.ravel()[view.reports.reported]
 
     def exchange_bits(self, state: None, slots: Slots, view: View) -> Array:
         """Bits that clients sent in the exchanges of Algorithm 2, shape (runs,)."""
@@ -218,7 +219,7 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
         _, norms = self._weighted(slots, view)
         results = [approximate(run_norms, self.m, self.j_max) for run_norms in norms]
         exchanges = np.array([result.exchanges for result in results], np.float64)
-        return EXCHANGE_BITS * self.available * exchanges
+        return EXCHANGE_BITS * np.bincount(slots.run, minlength=view.runs) * exchanges
 
     def measured(self, state: None, slots: Slots, omega: Array, view: View) -> Mapping[str, Array]:
         """Return statistics of the round's norms, each of shape (runs,).
@@ -240,7 +241,7 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
         spread = np.sqrt(sampling_variance(norms, q))
         # (ω_i − w_i) ‖U_i‖ is u_i (1/q_i − 1) if client i reports, and −u_i if it does not.
         odds = np.divide(1 - q, q, out=np.zeros(q.shape), where=q > 0)
-        error = (norms * np.where(omega.reshape(q.shape) > 0, odds, -1.0)).sum(1)
+        error = (norms * np.where(self._rows(omega, view) > 0, odds, -1.0)).sum(1)
         measured = {
             "alpha": alpha,
             "gamma": gamma,
@@ -258,13 +259,22 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
 
     def _weighted(self, slots: Slots, view: View) -> tuple[Array, Array]:
         """Return w_i, and u_i = w_i ‖U_i‖ or ones if norms are not observed; (runs, available)."""
-        p = view.p[slots.client].reshape(view.runs, self.available)
-        w = p / p.sum(1, keepdims=True)
+        p = self._rows(view.p[slots.client], view)
+        total = p.sum(1, keepdims=True)
+        w = p / np.where(total > 0, total, 1)  # zero if all clients of a run fail
         if "update_norms" not in self.needs:
             return w, np.ones(w.shape)
         # A diverging run's updates count as huge: they are reported, and end this run only.
-        norms: Array = view.observed["update_norms"].reshape(w.shape)  # ‖U_i‖
+        norms = self._rows(view.observed["update_norms"], view)  # ‖U_i‖
         return w, w * np.where(np.isfinite(norms), norms, LARGEST_NORM)
+
+    def _rows(self, values: Array, view: View) -> Array:
+        """Return values of the slots as (runs, available); zero for clients that failed."""
+        if view.reports is not None:
+            rows = np.zeros(len(view.reports.reported))
+            rows[view.reports.reported] = values
+            values = rows
+        return values.reshape(view.runs, self.available)
 
     def _probabilities(self, w: Array, norms: Array) -> Array:
         """Return q_i, shape (runs, available)."""

@@ -20,7 +20,7 @@ from fedsampling.base.records import Positive
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.draws import candidates
-from fedsampling.samplers.protocol.slots import Setup, Slots, View
+from fedsampling.samplers.protocol.slots import Setup, Slots, View, averages
 
 
 def _at_least_m(d: int, info: ValidationInfo) -> int:
@@ -79,6 +79,7 @@ class PowerOfChoice(
 
     needs = frozenset({"losses"})
     unbiased = False
+    failure_weights = "average"
     intermittent = True
     counts = ("m", "d")
     grid = {"d": (6, 15, "integer")}
@@ -97,8 +98,8 @@ class PowerOfChoice(
         return Slots.stack(largest_losses(state.clients, view.observed[losses], self.m))
 
     def weigh(self, state: Candidates, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return 1/m for each selected client."""
-        return np.full(len(slots), view.runs / len(slots))
+        """Return 1/m for each of the m clients."""
+        return averages(slots, view)
 
     def asked(self, state: Candidates, view: View) -> Bools:
         """Return the candidates, which had to compute their losses, shape (runs, n)."""
@@ -162,6 +163,7 @@ class RememberedPowerOfChoice(
 
     needs = frozenset({"work_losses"})
     unbiased = False
+    failure_weights = "average"
     intermittent = True
     counts = ("m", "d")
     grid = {"d": (6, 15, "integer")}
@@ -176,8 +178,8 @@ class RememberedPowerOfChoice(
         return Slots.stack(largest_losses(drawn, state.losses, self.m))
 
     def weigh(self, state: LastLosses, slots: Slots, view: View, rng: Draws) -> Array:
-        """Return 1/m for each selected client."""
-        return np.full(len(slots), view.runs / len(slots))
+        """Return 1/m for each of the m clients."""
+        return averages(slots, view)
 
     def learn(self, state: LastLosses, slots: Slots, view: View) -> LastLosses:
         """Store the losses that the clients reported."""

@@ -122,6 +122,7 @@ class TiFL(Scheme, name="tifl", title="Tier-based selection (TiFL)", short="TiFL
 
     needs = frozenset({"delays"})
     unbiased: ClassVar[bool | None] = None
+    failure_weights = "average"
     intermittent = True
     grid = {"tiers": (2, 5, "integer")}
 

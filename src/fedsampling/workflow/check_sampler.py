@@ -19,10 +19,16 @@ main()"""
 _CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
 
 
-def check_in_subprocess(seconds: float, name: str, options: Sequence[str]) -> int:
-    """Check a sampler, by name or file and settings such as ``m=4``; return the exit status."""
+def check_in_subprocess(
+    seconds: float, name: str, options: Sequence[str], failures: str | None = None
+) -> int:
+    """Check a sampler, by name or file and settings such as ``m=4``; return the exit status.
+
+    `failures`: text of this setting, as in YAML.
+    """
     python = [sys.executable, "-P", "-X", "faulthandler", "-c", _CHECK, str(seconds)]
-    command = [*python, "check-sampler", "--timeout", "0", "--", name, *options]
+    with_failures = [] if failures is None else [f"--failures={failures}"]
+    command = [*python, "check-sampler", "--timeout", "0", *with_failures, "--", name, *options]
     process = subprocess.run(command, capture_output=True, text=True)
     status, err = process.returncode, process.stderr
     if status == 1 and "Timeout (" in err:

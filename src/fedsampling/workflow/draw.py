@@ -23,7 +23,7 @@ from fedsampling.runs.finished import Finished
 from fedsampling.runs.places import run_stores
 from fedsampling.workflow.judge import judge, warn_unfit
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.summarise import NotComputedError, summarise
+from fedsampling.workflow.summarise import NotComputedError, selections_file, summarise
 
 
 def draw(paper: str, project: Project, unfinished: bool = False) -> int:
@@ -39,7 +39,9 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
         return {name: loaded[name] for name in names}
 
     def join(name: str) -> list[Path]:
-        return [summarise(paper, name, project, finished=finished)]
+        joined = summarise(paper, name, project, finished=finished)
+        selected = selections_file(folder, paper, name)
+        return [joined, *([selected] if selected.is_file() else [])]
 
     def draw_one(name: str) -> list[Path]:
         return _render(project, spec, name, load(spec.artefacts[name].experiments))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from fedsampling.base.errors import InputError, gathering
+from fedsampling.base.files import remove
 from fedsampling.base.inputs import note_runs
 from fedsampling.evidence import summaries
 from fedsampling.experiments.resolving import changed as changed_settings
@@ -26,6 +27,8 @@ def summarise(
     finished: Finished | None = None,
 ) -> Path:
     """Join an experiment's runs into ``summaries/<paper>/<experiment>.parquet`` in a folder.
+
+    If runs recorded who was selected, this becomes ``selections/<paper>/<experiment>.csv``.
 
     For an executed job, these are the runs that its manifest lists; the others are in `finished`,
     a listing that a paper's experiments share. By default, the folder is the project's.
@@ -54,15 +57,23 @@ def summarise(
                 runs += ((job.case, job.sampler, result) for result in _reused(job, finished))
     if problems:
         raise InputError(*problems)
-    out = (folder or project.folder) / "summaries" / paper / f"{experiment}.parquet"
+    root = folder or project.folder
+    out = root / "summaries" / paper / f"{experiment}.parquet"
     facts = {
         "data": project.config.data,
         "scale": scale_of(spec, experiment, project.config),
         "changed": changed_settings(spec, experiment, project.config),
         "changed_at": spec.scales.get(experiment, project.config.scale),
     }
-    summaries.write(runs, plan.experiments[f"{paper}/{experiment}"], facts, out)
+    selected = selections_file(root, paper, experiment)
+    remove(selected)  # of earlier settings
+    summaries.write(runs, plan.experiments[f"{paper}/{experiment}"], facts, out, selected)
     return out
+
+
+def selections_file(folder: Path, paper: str, experiment: str) -> Path:
+    """Return where an experiment's selections are, if its runs recorded them."""
+    return folder / "selections" / paper / f"{experiment}.csv"
 
 
 def _reused(job: Job, finished: Finished) -> list[store.Result]:

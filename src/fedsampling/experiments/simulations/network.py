@@ -21,6 +21,7 @@ from fedsampling.base.records import Positive, Share, Strict, Variance, hashed_i
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability import Availability
 from fedsampling.clients.delays import DelayModel
+from fedsampling.clients.failures import Failures
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.experiments.simulations.simulation import (
@@ -65,6 +66,9 @@ class Evaluation(Strict):
     )
     by_client: bool = hashed_if_set(
         False, "each client's rounds and weight, and the final model on its own samples"
+    )
+    selections: bool = hashed_if_set(
+        False, "who was selected in each round, its weight and seconds, and whether it reported"
     )
     thin: bool = hashed_if_set(
         False, "sum bits and seconds between measurements, and keep no other cost"
@@ -118,6 +122,9 @@ class Training(Strict):
     availability: Availability | None = hashed_if_set(
         None, "which clients are there in a round; null: all"
     )
+    failures: Failures | None = hashed_if_set(
+        None, "which selected clients report, and how long the server waits; null: all report"
+    )
     until: Until | None = hashed_if_set(None, "condition that ends a run early; null: none")
 
     @model_validator(mode="after")
@@ -138,6 +145,7 @@ class Training(Strict):
                 f"sampler.name: {self.sampler.named} needs the clients' delays, which are missing; "
                 "set delays, such as synthetic, or use another sampler"
             )
+        self._check_failures()
         if isinstance(self.model, ModelFile) and "heterogeneity" in self.sampler.needs:
             raise ValueError(OPAQUE.format(self.sampler.named))
         if self.evaluation.by_client and self.until:
@@ -146,6 +154,23 @@ class Training(Strict):
                 "until may end a run; remove one of the two"
             )
         return self
+
+    def _check_failures(self) -> None:
+        """Raise ValueError if a setting of the failures has no effect."""
+        if self.failures is None:
+            return
+        for key in ("deadline", "first"):
+            if getattr(self.failures, key) is not None and self.delays is None:
+                raise ValueError(
+                    f"failures.{key}: no effect without delays; set delays, such as synthetic, or "
+                    f"remove failures.{key}"
+                )
+        first, selected = self.failures.first, self.sampler.expected_clients(2**31, self.rounds)
+        if first is not None and first >= selected:
+            raise ValueError(
+                f"failures.first: {first} is no less than the {selected:g} clients that sampler "
+                f"{self.sampler.named} selects; select more, or remove failures.first"
+            )
 
     def least_bytes(self, seeds: int, d: int) -> float:
         """Return a lower bound on the bytes for models, updates and the batches of a round."""
@@ -206,6 +231,9 @@ class Training(Strict):
                 rounds = learner.by_client_metrics(moment.round)
                 moment.history.by_client = {**rounds, **final}
 
+        def keep_selections(moment: Moment) -> None:
+            moment.history.selections = learner.selections
+
         def check_names(moment: Moment) -> None:
             if moment.round == 1:  # the first costs are known
                 moment.history.check_names()
@@ -224,6 +252,8 @@ class Training(Strict):
             callbacks.append(watching(watch))
         if self.evaluation.by_client:
             callbacks.append(by_client)
+        if self.evaluation.selections:
+            callbacks.append(keep_selections)
         with precise(where.device):
             history = train(learner, sampler, seeds, self.rounds, callbacks, where.checkpoint)
         where.notes["stack"] = learner.stack
@@ -302,10 +332,11 @@ def build_learner(
     where: Where,
     network: "StackedNetwork | None" = None,
 ) -> "NetworkLearner":
-    """Combine network, data, local work, delays and availability."""
+    """Combine network, data, local work, delays, failures and availability."""
     from fedsampling.learning.training.launches import slot_bytes
     from fedsampling.learning.training.learner import NetworkLearner
     from fedsampling.learning.training.participation import Participation
+    from fedsampling.learning.training.selections import Selections
 
     torch.backends.cudnn.allow_tf32 = False  # a GPU computes in single precision, as a CPU does
     network = network or settings.model.build(problem.x.shape[1:], problem.classes)
@@ -317,6 +348,9 @@ def build_learner(
         simulated = model.network(data, where.cache, where.mirror)
         size = problem.n_samples, 4.0 * network.dimension, settings.rounds
         delays = model.for_clients(settings.problem_seed, simulated, names, *size)
+    reporting = None
+    if settings.failures:
+        reporting = settings.failures.reporting(names, settings.rounds, delays)
     return NetworkLearner(
         network,
         problem,
@@ -326,10 +360,12 @@ def build_learner(
         device=where.device,
         activation_bytes=slot_bytes(network, problem.x.shape[1:], work, where.device),
         delays=delays,
+        reporting=reporting,
         trace=load_trace(settings, problem.n_clients, labels, names),
         participation=Participation(
             evenness=settings.evaluation.clients, by_client=settings.evaluation.by_client
         ),
+        selections=Selections() if settings.evaluation.selections else None,
         full_update=settings.evaluation.full_update,
         server=settings.server,
         feature_batch=settings.feature_batch if settings.request == "passes" else None,

@@ -8,6 +8,7 @@ import numpy as np
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
+from fedsampling.clients.failures import Outcome
 from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Slots
 
@@ -133,3 +134,26 @@ def seconds(
         "seconds": np.where(trained, duration, 0.0).max(1),
         "asking_seconds": np.where(requested, requests, 0.0).max(1),
     }
+
+
+def wasted(
+    selected: Slots, slots: Slots, outcome: Outcome, dimension: int, has_clock: bool
+) -> Mapping[str, Array]:
+    """Count what the selected clients cost that did not report, in runs with failures.
+
+    Returns shape (runs,): ``failed``: slots that did not report; ``wasted_bits``: models that they
+    received in vain; ``down_bits``: models to all selected clients; and, with delays,
+    ``wasted_seconds``: time that they trained, summed over slots; ``seconds``: time that the server
+    waited.
+    """
+    runs, model = len(outcome.end), 32.0 * dimension
+    lost = selected.at(~outcome.reported)
+    asked = count_distinct(selected.run, selected.client, runs)
+    counted = {
+        "failed": np.bincount(lost.run, minlength=runs).astype(np.float64),
+        "wasted_bits": model * (asked - count_distinct(slots.run, slots.client, runs)),
+        "down_bits": model * asked,
+    }
+    if has_clock:
+        counted |= {"wasted_seconds": outcome.wasted_seconds, "seconds": outcome.end}
+    return counted

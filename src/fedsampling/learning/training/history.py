@@ -13,6 +13,8 @@ from fedsampling.base.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 from fedsampling.learning.training.costs import COMPARED_COSTS
+from fedsampling.learning.training.selections import Rows as SelectedRows
+from fedsampling.learning.training.selections import Selections
 
 # Metrics of training a network; a paper's own run kinds may have more.
 METRICS = {
@@ -31,6 +33,9 @@ METRICS = {
     "norm_bits": "bits of update norms that clients sent in a round",
     "down_bits": "bits that the server sent in a round",
     "seconds": "simulated duration of a round; with delays",
+    "failed": "number of selected clients that did not report in a round; with failures",
+    "wasted_bits": "bits of models that these clients received in a round",
+    "wasted_seconds": "seconds that these clients trained in a round, summed; with delays",
     "gradients": "number of sample gradients computed in a round",
     "client_rounds": "rounds in which a client's update was used; with evaluation.by_client, whose "
     "metrics have the client in the column at",
@@ -42,6 +47,10 @@ METRICS = {
     "client_samples": "number of a client's training samples",
     "client_importance": "a client's importance p",
     "client_offered": "rounds in which a client was available",
+    "selected_client": "a selected client; with evaluation.selections, in the order of selection",
+    "selected_weight": "its weight ω in the round, zero if it did not report",
+    "selected_reported": "whether it reported, 1 or 0",
+    "selected_seconds": "seconds that its update takes; NaN without delays",
     "diverged_at": "round after which the model is no longer finite; −1 if it stays finite",
 }
 
@@ -67,6 +76,7 @@ class History:
     ended_at: Ints = field(init=False)
     # shape (runs, n): values of single clients by metric, taken at the end
     by_client: Mapping[str, Array] = field(init=False, default_factory=dict)
+    selections: Selections | None = field(init=False, default=None)  # taken at the end
 
     def __post_init__(self) -> None:
         self.ended_at = np.full(len(self.diverged_at), -1)
@@ -132,7 +142,11 @@ class History:
             for client, value in enumerate(values.T)
         ]
         ends = np.where(self.ended_at < 0, rounds, self.ended_at)
-        return [_table(rows, run, end, client_rows) for run, end in enumerate(ends.tolist())]
+        recorded = self.selections
+        return [
+            _table(rows, run, end, client_rows, recorded.of_run(run, end) if recorded else None)
+            for run, end in enumerate(ends.tolist())
+        ]
 
 
 def _means(charged: Rows, rounds: int) -> Rows:
@@ -154,15 +168,21 @@ def _sums(charged: Rows, measured: Sequence[int]) -> Rows:
     return [(at, name, total) for (at, name), total in sums.items()]
 
 
-def _table(rows: Rows, run: int, end: int, client_rows: Rows | None = None) -> "pd.DataFrame":
+def _table(
+    rows: Rows,
+    run: int,
+    end: int,
+    client_rows: Rows | None = None,
+    selected: SelectedRows | None = None,
+) -> "pd.DataFrame":
     """Build a run's table from its rows up to its end, and the rows of its clients."""
     import pandas as pd
 
     rows = [*(row for row in rows if row[0] <= end), *(client_rows or [])]
-    return pd.DataFrame(
-        {
-            "at": np.array([at for at, _, _ in rows], np.int64),
-            "metric": pd.Categorical([name for _, name, _ in rows]),
-            "value": np.array([values[run] for _, _, values in rows], np.float64),
-        }
-    )
+    at = np.array([at for at, _, _ in rows], np.int64)
+    metric = [name for _, name, _ in rows]
+    value = np.array([values[run] for _, _, values in rows], np.float64)
+    if selected is not None:
+        at, value = np.append(at, selected.at), np.append(value, selected.value)
+        metric += selected.metric
+    return pd.DataFrame({"at": at, "metric": pd.Categorical(metric), "value": value})

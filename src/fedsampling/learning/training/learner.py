@@ -20,19 +20,21 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.delays import Delays
+from fedsampling.clients.failures import Outcome, Reporting, draw
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.devices import stack_bytes
 from fedsampling.learning.models.dropout import Keeper
 from fedsampling.learning.models.network import Network
-from fedsampling.learning.training.costs import bits, request_shares, seconds
+from fedsampling.learning.training.costs import bits, request_shares, seconds, wasted
 from fedsampling.learning.training.local_work import Batches, LocalWork, dropout_keys
 from fedsampling.learning.training.loop import Learner
 from fedsampling.learning.training.participation import Participation, participation
 from fedsampling.learning.training.samples import Inputs, Samples
+from fedsampling.learning.training.selections import Selections
 from fedsampling.learning.training.server_optimisers import Server
 from fedsampling.learning.training.step import sgd_step
 from fedsampling.samplers.protocol.prepared import Prepared
-from fedsampling.samplers.protocol.slots import Slots
+from fedsampling.samplers.protocol.slots import Reports, Slots
 
 MOMENTS = ("server m", "server v")  # names in a checkpoint
 Result = TypeVar("Result")
@@ -77,11 +79,13 @@ class NetworkLearner(Learner):
     # shape (rounds, n): the clients available in each round; all by default
     trace: Bools | None = None
     delays: Delays | None = None  # seconds of the clients
+    reporting: Reporting | None = None  # which selected clients report; all by default
     # number of samples whose features are sent.  If set, a request before the round is charged for
     # the passes over data that it needs; otherwise for the client's whole delay
     feature_batch: int | None = None
     # counts how often each client takes part
     participation: Participation = field(default_factory=Participation)
+    selections: Selections | None = None  # records who was selected
     # rounds between comparisons of the update with the update of all clients
     full_update: int | None = None
     # the information that the sampler needs before it selects, each a
@@ -94,10 +98,13 @@ class NetworkLearner(Learner):
         self.samples = Samples(self.data, self.inputs, self.device)
         # Slots that train at once.  On a GPU, rounding may depend on it, so that a job keeps it.
         self.stack = max(1, int(stack_bytes(self.device) // self.activation_bytes))
+        self.chance = None if self.reporting is None else self.reporting.chance
         self.halved = False  # whether memory ran out before
         # Of the last round:
         self.training_costs: dict[str, Array] = {}
         self.work_losses: Array = np.empty(0)
+        self.selected: Slots | None = None  # in runs with failures
+        self.outcome: Outcome | None = None
         self.step_taken: tuple[Tensor, Tensor]  # the models before and after the server's step
         # Of the server's optimiser:
         self.moments: tuple[Tensor, Tensor] | None = None
@@ -111,6 +118,14 @@ class NetworkLearner(Learner):
     def offered(self, round: int) -> Ints:
         """Return the clients that are available in a round."""
         return super().offered(round) if self.trace is None else np.flatnonzero(self.trace[round])
+
+    def awaited(self, slots: Slots, rng: Draws) -> Reports | None:
+        """Return which of the selected slots report; None if clients never fail."""
+        if self.reporting is None:
+            return None
+        self.selected = slots
+        self.outcome = draw(self.reporting, slots.run, slots.client, rng)
+        return Reports(slots, self.outcome.reported, self.chance)
 
     def observe(
         self, needs: Set[str], theta: Tensor, offered: Ints | None = None
@@ -129,6 +144,9 @@ class NetworkLearner(Learner):
         """Run every slot's local SGD; return trained minus first models, shape [slots, d]."""
         if not len(slots):
             self.training_costs, self.work_losses = {}, np.empty(0)
+            if self.reporting is not None:  # other runs have no such rows, also published ones
+                nothing = {name: np.zeros(len(theta)) for name in ("train_loss", "gradients")}
+                self.training_costs = nothing | self._observation_bits(theta, slots, sampler)
             return theta.new_empty(0, theta.shape[1])
         updates, losses = self.train(theta, slots, rng)
         self.work_losses = np.sqrt(losses.squares / np.maximum(losses.samples, 1))
@@ -304,9 +322,15 @@ class NetworkLearner(Learner):
                     sampler.needs, self.n_samples, trained, self.feature_batch, self.local.batch
                 )
             costs |= seconds(sampler, slots, self.delays, offered, rng, shares)
+        if self.selected is not None and self.outcome is not None:
+            has_clock = self.delays is not None
+            costs |= wasted(self.selected, slots, self.outcome, self.network.size, has_clock)
         if self.trace is not None:
             costs["offered"] = np.full(runs, float(len(offered)))
         costs |= self.participation.count(slots, omega)
+        if self.selections is not None:
+            of_failures = self.selected, self.outcome
+            self.selections.add(rng, slots, omega, self.delays, *of_failures)
         if self.full_update and rng.round % self.full_update == 0:
             costs |= self._compare_with_full_update(rng)
         measured = sampler.measured()
@@ -351,7 +375,7 @@ class NetworkLearner(Learner):
 
     def state(self, theta: Tensor) -> Mapping[str, NDArray[Any]]:
         """Return θ and everything that is remembered about the clients."""
-        parts = {"participation": self.participation, **self.observations}
+        parts = self._remembering()
         remembered = {
             f"{name}/{key}": value
             for name, part in parts.items()
@@ -367,9 +391,14 @@ class NetworkLearner(Learner):
             **remembered,
         }
 
+    def _remembering(self) -> dict[str, Any]:
+        """Return the parts that remember something about the clients."""
+        recorded = {} if self.selections is None else {"selections": self.selections}
+        return {"participation": self.participation, **recorded, **self.observations}
+
     def restore(self, state: Mapping[str, NDArray[Any]]) -> Tensor:
         """Restore a state, and return its θ."""
-        for name, part in {"participation": self.participation, **self.observations}.items():
+        for name, part in self._remembering().items():
             part.restore({key: state[f"{name}/{key}"] for key in part.state()})
         self.stack, self.halved = int(state["stack"][0]), bool(state["stack"][1])
         if MOMENTS[0] in state:

@@ -23,7 +23,7 @@ from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
 from fedsampling.learning.training.history import History
 from fedsampling.samplers.checks.validation import Checked
 from fedsampling.samplers.protocol.prepared import Prepared
-from fedsampling.samplers.protocol.slots import Slots, View
+from fedsampling.samplers.protocol.slots import Reports, Slots, View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,10 @@ def train(
 def play_round(
     learner: "Learner", checked: Checked, theta: Any, rng: Draws
 ) -> tuple[Any, Mapping[str, Array]]:
-    """Play a round: select, train, weigh, update; return the new models and the round's costs."""
+    """Play a round: select, train, weigh, update; return the new models and the round's costs.
+
+    Only clients that report are trained and weighed: what the others do has no effect.
+    """
     sampler = checked.sampler
     with checked.blaming(rng.round):
         offered = learner.offered(rng.round)
@@ -117,6 +120,8 @@ def play_round(
         view = View(learner.n_samples, learner.p, rng.round, len(rng.seeds), observed)
         view = view.restricted_to(offered)
         slots = checked.select(view, rng, theta)
+        if reports := learner.awaited(slots, rng):
+            slots, view = slots.at(reports.reported), replace(view, reports=reports)
 
         # The clients' step: U_i = θ_i − θ.
         updates = learner.work(theta, slots, sampler, rng)
@@ -157,6 +162,10 @@ class Learner(Protocol):
         self, needs: Set[str], theta: Any, offered: Ints | None = None
     ) -> Mapping[str, Any]:
         """Compute the observations that a sampler needs before it selects."""
+
+    def awaited(self, slots: Slots, rng: Draws) -> Reports | None:
+        """Return which of the selected slots report; None, the default, if clients never fail."""
+        return None
 
     def work(self, theta: Any, slots: Slots, sampler: Prepared, rng: Draws) -> Any:
         """Run the local training of a round; return the updates, one row per slot."""

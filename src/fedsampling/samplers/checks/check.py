@@ -24,8 +24,11 @@ from fedsampling.base.errors import (
     naming,
     nearest,
 )
+from fedsampling.base.records import check
 from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
+from fedsampling.clients.delays import Delays
+from fedsampling.clients.failures import Failures, Reporting
 from fedsampling.samplers.checks.rounds import (
     POPULATIONS,
     N,
@@ -68,7 +71,9 @@ class Fault(NamedTuple):
     text: str  # description, with round and values
 
 
-def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
+def check_sampler(
+    scheme: Scheme, runs: int = RUNS, failures: Failures | float | Mapping[str, Any] | None = None
+) -> CheckResult:
     """Test a sampler on small populations.
 
     Parameters
@@ -77,6 +82,10 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
         Should select a few of twelve clients.
     runs : int
         Number of seeds for the estimate of E[ω_i] of an unbiased sampler, at least 100.
+    failures : float or dict, optional
+        Also check the weights if selected clients fail: a probability, or ``probability``,
+        ``deadline`` (delays have median 1) and ``first``, as in :func:`fedsampling.train`.  An
+        error shows the bias that they cause.
 
     Raises
     ------
@@ -106,6 +115,7 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
         )
     if faults := list(_needs_faults(scheme)):
         raise InputError(*faults)
+    reporting = _reporting(failures)
     first = "initial_state" if scheme.is_stacked else "prepare"
     refused: dict[str, str] = {}
     faulty: dict[str, str] = {}  # the first error of each kind
@@ -121,7 +131,7 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
         except Exception as error:  # any exception of a sampler is a result of the check
             faulty.setdefault("error", f"{name}: {first}: {described(error)}")
             continue
-        for fault in _faults(scheme, population, np.arange(runs)):
+        for fault in _faults(scheme, population, np.arange(runs), reporting):
             faulty.setdefault(fault.kind, f"{name}: {fault.text}")
     if faulty:
         raise InputError(*faulty.values())
@@ -131,17 +141,21 @@ def check_sampler(scheme: Scheme, runs: int = RUNS) -> CheckResult:
     return CheckResult(tuple(name for name in POPULATIONS if name not in refused), refused)
 
 
-def check_all(name: str, words: Sequence[str]) -> dict[str, CheckResult]:
+def check_all(
+    name: str, words: Sequence[str], failures: str | None = None
+) -> dict[str, CheckResult]:
     """Check a sampler by name, or all that a file defines, with words such as ``m=4``; by name.
 
-    Raises an InputError with the lines of all samplers that fail, each with the sampler's name.
+    `failures`: those of :func:`check_sampler`, as YAML. Raises an InputError with the lines of all
+    samplers that fail, each with the sampler's name.
     """
     results: dict[str, CheckResult] = {}
     problems: list[str] = []
     samplers = from_words(name, words)
+    read = None if failures is None else parse_yaml(failures, "failures")
     for sampler in samplers:
         with gathering(problems), naming(sampler.named) if len(samplers) > 1 else nullcontext():
-            results[sampler.named] = check_sampler(sampler)
+            results[sampler.named] = check_sampler(sampler, failures=read)
     if problems:
         raise InputError(*problems)
     return results
@@ -172,7 +186,27 @@ def from_words(name: str, words: Sequence[str]) -> list[Scheme]:
     return samplers
 
 
-def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fault]:
+def _reporting(failures: Any) -> Callable[[Population], Reporting] | None:
+    """Return a function that prepares failures for a population, whose delays are constant."""
+    if failures is None:
+        return None
+    data = failures if isinstance(failures, Mapping) else {"probability": failures}
+    given = isinstance(failures, Failures)
+    record = failures if given else check(Failures, dict(data), "failures.")
+
+    def prepare(population: Population) -> Reporting:
+        delays = Delays(np.asarray(setup(population, np.arange(1)).delays))
+        return record.reporting(np.arange(len(population.p)), LONG_ROUNDS, delays)
+
+    return prepare
+
+
+def _faults(
+    scheme: Scheme,
+    population: Population,
+    seeds: Ints,
+    reporting: Callable[[Population], Reporting] | None = None,
+) -> Iterator[Fault]:
     """Yield a sampler's errors on one population; stop where later tests make no sense."""
 
     def make(seeds: Ints) -> Prepared:
@@ -199,6 +233,15 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
             yield Fault("state", text)
         long = play_rounds(make, population, long_seeds, LONG_ROUNDS)
         yield from _weight_faults(ready, population, first if all_seeds else (), long)
+        if reporting:
+            fails = reporting(population)
+            first = play_rounds(
+                make, population, seeds if all_seeds else long_seeds, ROUNDS, reporting=fails
+            )
+            long = play_rounds(make, population, long_seeds, LONG_ROUNDS, reporting=fails)
+            fix = _fix_of_failures(fails.chance)
+            for fault in _weight_faults(ready, population, first if all_seeds else (), long, fix):
+                yield Fault(f"{fault.kind} with failures", f"with failures, {fault.text}")
         if scheme.intermittent:
             offered = _changing_availability(len(population.p))
             play_rounds(make, population, few_seeds, LONG_ROUNDS, offered)
@@ -211,7 +254,11 @@ def _faults(scheme: Scheme, population: Population, seeds: Ints) -> Iterator[Fau
 
 
 def _weight_faults(
-    sampler: Prepared, population: Population, first: Sequence[Round], long: Sequence[Round]
+    sampler: Prepared,
+    population: Population,
+    first: Sequence[Round],
+    long: Sequence[Round],
+    fix: str = "correct the weights, or set unbiased = False",
 ) -> Iterator[Fault]:
     """Yield the errors in the weights of the first rounds, each by itself, and of many rounds."""
     total = _client_weights(long, population)
@@ -220,7 +267,7 @@ def _weight_faults(
     }
     parts[f"rounds 0 to {LONG_ROUNDS - 1}"] = total.reshape(-1, len(population.p))
     mean, (low, high) = float(total.sum(axis=2).mean()), WEIGHT_SUM_RANGE
-    if sampler.unbiased and (text := _bias_fault(parts, population)):
+    if sampler.unbiased and (text := _bias_fault(parts, population, fix)):
         yield Fault("bias", text)
     elif mean > high or (mean < low and not sampler.shrinks):
         yield Fault("sums", f"weights: the mean of Σω is {mean:.4g}; {WEIGHT_SUM_HINT}")
@@ -242,7 +289,16 @@ def _single_run_fault(played: Round) -> str:
     )
 
 
-def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
+def _fix_of_failures(chance: Array | None) -> str:
+    """Explain a bias that failures cause; `chance`: probabilities of reporting, if known."""
+    if chance is None:
+        return "the probabilities of reporting are unknown, so that nothing corrects the weights"
+    if not chance.all():
+        return f"{(chance == 0).sum()} clients always miss the deadline, which nothing corrects"
+    return "if weigh normalises over its slots, set failure_weights = 'average'"
+
+
+def _bias_fault(parts: Mapping[str, Array], population: Population, fix: str) -> str:
     """Report the client whose mean weight is furthest from its importance; empty if none is far."""
     from scipy.stats import norm
 
@@ -265,7 +321,7 @@ def _bias_fault(parts: Mapping[str, Array], population: Population) -> str:
             return (
                 f"{rounds}: biased for {len(biased)} of {n} clients: E[ω_{i}] is "
                 f"{total[:, i].mean():.4g} ± {error[i]:.1g}, but p_{i} = {population.p[i]:.4g}; "
-                "correct the weights, or set unbiased = False"
+                f"{fix}"
             )
     return ""
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
+from fedsampling.clients.failures import Reporting, draw
 from fedsampling.samplers.checks.validation import Checked
 from fedsampling.samplers.protocol.prepared import Prepared
-from fedsampling.samplers.protocol.slots import Setup, Slots, View
+from fedsampling.samplers.protocol.slots import Reports, Setup, Slots, View
 
 # Small populations of clients, and observations of them, on which samplers are checked.
 #
@@ -144,12 +145,15 @@ def play_rounds(
     seeds: Ints,
     rounds: int,
     offered: Callable[[int], Ints] | None = None,
+    reporting: Reporting | None = None,
 ) -> list[Round]:
     """Run some rounds with a newly prepared sampler."""
     sampler = make(seeds)
     checked = Checked(sampler, len(seeds), warns=False)
     return [
-        play_round(sampler, population, seeds, t, offered(t) if offered else None, checked)
+        play_round(
+            sampler, population, seeds, t, offered(t) if offered else None, checked, reporting
+        )
         for t in range(rounds)
     ]
 
@@ -161,6 +165,7 @@ def play_round(
     t: int,
     offered: Ints | None = None,
     checked: Checked | None = None,
+    reporting: Reporting | None = None,
 ) -> Round:
     """Run one round with updates and observations that are determined by the seeds."""
     n, rng = len(population.p), Draws(seeds, t)
@@ -170,6 +175,10 @@ def play_round(
     view = view if offered is None else view.restricted_to(offered)
     with checked.blaming(t):
         slots = checked.select(view, rng)
+        if reporting:
+            reported = draw(reporting, slots.run, slots.client, rng).reported
+            view = replace(view, reports=Reports(slots, reported, reporting.chance))
+            slots = slots.at(reported)
         updates = client_updates(seeds, t, n)[slots.run, slots.client]
         if "updates" in sampler.needs:
             before["updates"] = updates
@@ -203,8 +212,8 @@ def one_run(played: Round, run: int) -> Round:
     """Return the part of one run."""
     slots = played.slots
     rows = slots.run == run
-    part = Slots(slots.run[rows] * 0, slots.client[rows], slots.scale[rows], slots.times[rows])
-    return Round(part, played.omega[rows], 1)
+    part = slots.at(rows)
+    return Round(replace(part, run=part.run * 0), played.omega[rows], 1)
 
 
 def same_round(first: Round, second: Round) -> bool:

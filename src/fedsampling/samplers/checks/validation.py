@@ -77,6 +77,7 @@ class Checked:
         if not np.isfinite(weights).all():
             blamed = self._blamed(view, theta, slots, updates)
             self._not_finite(weights, "weigh", "ω", slots, view, blamed)
+        weights = self.sampler.allow_for_failures(weights)
         self._sums += np.bincount(slots.run, weights, self._runs)
         self._rounds += 1
         return weights

@@ -24,13 +24,13 @@ from collections.abc import Mapping, Set
 from dataclasses import fields, replace
 from inspect import get_annotations
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsampling.base.arrays import Array, Bools
-from fedsampling.base.errors import InputError
+from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.families import Named
 from fedsampling.base.records import check
 from fedsampling.base.streams import Draws
@@ -59,6 +59,8 @@ NETWORK_NEEDS = frozenset(
 CONVEX_NEEDS = frozenset(
     {"batch_gradients", "client_gradients", "mean_norms", "optimum", "sample_norms"}
 )
+FailureWeights = Literal["divide", "average", "own"]
+FAILURE_WEIGHTS = get_args(FailureWeights)
 
 
 class Scheme(Named, package="fedsampling.samplers"):
@@ -87,6 +89,11 @@ class Scheme(Named, package="fedsampling.samplers"):
     shrinks : bool
         Whether Σ ω_i may be far below one, for instance because clients that are not
         selected count as updates of zero.  Otherwise training warns of such sums.
+    failure_weights : {"divide", "average", "own"}
+        What corrects the weights if selected clients fail to report.  ``weigh`` gets only those
+        that report.  ``divide``: their weights are divided by their probabilities of reporting, so
+        that E[ω_i] stays.  ``average``: for weights that ``weigh`` normalises over its slots; their
+        sum is kept.  ``own``: nothing; the sampler itself accounts for missing reports.
     pair_matrices : int
         Number of n × n matrices of doubles that a selection holds at once for each run, the one in
         ``heterogeneity`` included.  Jobs on a cluster request this memory.
@@ -101,6 +108,7 @@ class Scheme(Named, package="fedsampling.samplers"):
     intermittent: ClassVar[bool] = False
     counts: ClassVar[tuple[str, ...]] = ("m",)
     shrinks: ClassVar[bool] = False
+    failure_weights: ClassVar[FailureWeights] = "divide"
     pair_matrices: ClassVar[int] = 0
     grid: ClassVar[Mapping[str, Any]] = {}
     is_stacked: ClassVar[bool] = True  # whether its methods see all runs of a job at once
@@ -249,6 +257,11 @@ class Scheme(Named, package="fedsampling.samplers"):
         if not isinstance(cls.grid, Mapping):
             raise InputError(
                 f"class {cls.__name__}: grid = {cls.grid!r} is invalid; must be a dict"
+            )
+        if cls.failure_weights not in FAILURE_WEIGHTS:
+            raise InputError(
+                f"class {cls.__name__}: failure_weights = {cls.failure_weights!r} is unknown; "
+                f"{nearest(str(cls.failure_weights), FAILURE_WEIGHTS)}"
             )
         if isinstance(attributes.get("counts"), str):  # ("name"), which lacks the comma of a tuple
             cls.counts = (attributes["counts"],)

@@ -12,7 +12,13 @@ from fedsampling.base.errors import CodeError, InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import DataScheme, Scheme
 from fedsampling.samplers.protocol.guest import CallGuard, is_user, lent
-from fedsampling.samplers.protocol.slots import Batch, Setup, Slots, View
+from fedsampling.samplers.protocol.slots import (
+    Batch,
+    Setup,
+    Slots,
+    View,
+    allowing_for_failures,
+)
 
 # Methods in which a user's sampler is called; those of its adapter, if it handles one run.
 METHODS = frozenset(
@@ -78,6 +84,14 @@ class Prepared:
         self._view, self._slots = view, slots
         omega: Array = self._call("weigh", view.round, self.state, slots, view, rng)
         self._omega = omega
+        return omega
+
+    def allow_for_failures(self, omega: Array) -> Array:
+        """Correct the weights of the round for the selected clients that did not report."""
+        if self._view.reports is not None:
+            rule = self.scheme.failure_weights
+            omega = allowing_for_failures(omega, self._slots, self._view.reports, rule)
+            self._omega = omega
         return omega
 
     def addition(self) -> NDArray[Any] | None:

@@ -88,6 +88,8 @@ class View:
     offered : int array, shape (offered,)
         Clients that are available in this round, ascending, the same in all runs; at least one.
         All clients unless the run has an ``availability``.
+    reports : Reports, optional
+        After the selection, in runs with ``failures``: which of the selected slots reported.
     """
 
     n_samples: Ints
@@ -96,6 +98,7 @@ class View:
     runs: int
     observed: Mapping[str, Any] = field(default_factory=dict)
     offered: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    reports: "Reports | None" = None
 
     def __post_init__(self) -> None:
         if not len(self.offered):
@@ -167,8 +170,32 @@ class Slots:
         unique, times = zip(*(np.unique(row, return_counts=True) for row in clients), strict=True)
         return cls.stack(unique, times)
 
+    def at(self, chosen: Bools) -> "Slots":
+        """Return the slots that are marked in `chosen`, shape (slots,)."""
+        run, client = self.run[chosen], self.client[chosen]
+        return Slots(run, client, self.scale[chosen], self.times[chosen])
+
     def __len__(self) -> int:
         return len(self.client)
+
+
+@dataclass(frozen=True)
+class Reports:
+    """Which of a round's selected slots reported, in runs with ``failures``.
+
+    ``weigh`` and ``learn`` get only the slots that reported, in the same order.
+
+    Parameters
+    ----------
+    selected : Slots
+    reported : bool array, shape (selected slots,)
+    chance : float array, shape (n,), optional
+        Each client's probability of reporting if it is selected; None if it is unknown.
+    """
+
+    selected: Slots
+    reported: Bools
+    chance: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -192,3 +219,35 @@ def normalised_importances(slots: Slots, view: View) -> Array:
     p = view.p[slots.client]
     total = np.bincount(slots.run, p, view.runs)[slots.run]
     return np.divide(p, total, out=np.zeros(len(slots)), where=total > 0)
+
+
+def averages(slots: Slots, view: View) -> Array:
+    """Return one divided by the number of slots in the run, shape (slots,)."""
+    weights: Array = 1 / np.bincount(slots.run, minlength=view.runs)[slots.run]
+    return weights
+
+
+def allowing_for_failures(omega: Array, slots: Slots, reports: Reports, rule: str) -> Array:
+    """Correct the weights of the slots that reported for those that did not, shape (slots,).
+
+    ``divide`` divides by the client's probability of reporting, which keeps E[ω_i] as it would be
+    without failures (Horvitz, Thompson 1952); if that is unknown, by the share of the run's slots
+    that reported.  ``average`` divides as well, but keeps the sum of each run's weights (Hájek
+    1971).  ``own`` changes nothing.
+    """
+    if rule == "own" or not len(slots):
+        return omega
+    runs = int(reports.selected.run.max()) + 1
+    if reports.chance is not None:
+        corrected = omega / reports.chance[slots.client]
+    elif rule == "average":
+        return omega
+    else:
+        selected = np.bincount(reports.selected.run, minlength=runs)
+        reported = np.bincount(slots.run, minlength=runs)
+        corrected = omega * (selected / np.maximum(reported, 1))[slots.run]
+    if rule == "divide":
+        return corrected
+    before, after = (np.bincount(slots.run, part, runs) for part in (omega, corrected))
+    scale = np.divide(before, after, out=np.ones(runs), where=after != 0)
+    return corrected * scale[slots.run]

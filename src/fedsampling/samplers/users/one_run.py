@@ -126,7 +126,10 @@ class Sampler(Scheme):
     def weigh(  # type: ignore[override]
         self, clients: Ints, view: RunView, rng: np.random.Generator
     ) -> Array:
-        """Return the clients' weights after local training; by default 1/k, the average."""
+        """Return the clients' weights after local training; by default 1/k, the average.
+
+        `clients` are those selected that did not fail; see ``failure_weights``.
+        """
         return np.full(len(clients), 1 / max(len(clients), 1))
 
     def saw_updates(self, clients: Ints, updates: NDArray[np.float32]) -> None:
@@ -220,14 +223,27 @@ class StackedRuns:
                 with self._blame_sampler(view):
                     updates = view.observed["updates"][part]
                     sampler.saw_updates(lent(slots.client[part]), lent(updates))
+        reported = self._reported(view)
         for run, (part, generator) in enumerate(zip(parts, rng.generators("weights"), strict=True)):
             clients, returned = state.selections[run]
+            if returned is None and reported and type(self._sampler).weigh is Sampler.weigh:
+                returned = np.full(len(clients), 1 / max(len(clients), 1))
+            if reported:
+                clients = clients[reported[run]]
+                returned = None if returned is None else returned[reported[run]]
             if returned is None:
                 rows = {name: view.observed[name][part] for name in SLOT_NEEDS & {*view.observed}}
                 run_view = _run_view(run, view, {**view.observed, **rows})
                 returned = self._weights(state, run, clients, run_view, generator)
             weights.append(returned)
         return np.concatenate(weights)
+
+    def _reported(self, view: View) -> list[Bools]:
+        """Return which of each run's selections reported; empty in runs without failures."""
+        if view.reports is None:
+            return []
+        parts = _run_slices(view.reports.selected, view.runs)
+        return [view.reports.reported[part] for part in parts]
 
     def learn(self, state: Runs, slots: Slots, view: View) -> Runs:
         """Keep the samplers, which remember in their attributes."""

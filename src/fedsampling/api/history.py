@@ -1,0 +1,67 @@
+"""The history that :func:`fedsampling.train` returns."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from fedsampling.base.errors import InputError
+from fedsampling.evidence.selections import are_selections, selections
+
+
+class History(pd.DataFrame):
+    """A frame with the columns ``seed``, ``at``, ``metric`` and ``value``.
+
+    What is computed from it, such as a part, is a plain frame.
+    """
+
+    _metadata = ["_selected"]  # noqa: RUF012  # pandas' name and type
+
+    @property
+    def _constructor(self) -> Callable[..., pd.DataFrame]:
+        return pd.DataFrame
+
+    def selections(self) -> pd.DataFrame:
+        """Return the clients that were selected in each round.
+
+        Returns
+        -------
+        DataFrame
+            A row for each client that was selected: ``round``, counted from 1 as in ``at``;
+            ``seed``; ``client``, by name if the clients have names; its aggregation ``weight``;
+            whether it ``reported``, always true without ``failures``; and the ``seconds`` that its
+            update takes, NaN without ``delays``.  A client that is selected twice has two rows.
+
+        Raises
+        ------
+        InputError
+            If the training had ``selections=False``.
+
+        Examples
+        --------
+        >>> import fedsampling as fs
+        >>> data = fs.load("mnist", "by_digit", data="embedded")
+        >>> work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
+        >>> history = fs.train(data, fs.scheme("uniform", m=5), **work)
+        >>> history.selections().groupby("round")["client"].nunique().tolist()
+        [5, 5]
+        """
+        if (selected := getattr(self, "_selected", None)) is None:
+            raise InputError("the history has no selections; train without selections=False")
+        return selected.copy()  # type: ignore[no-any-return]
+
+
+def with_selections(rows: pd.DataFrame, names: Sequence[object] | None) -> History:
+    """Return the history of rows; those of selections become their own table.
+
+    `names`: of the clients, if they have any.
+    """
+    chosen = are_selections(rows)
+    history = History(rows[~chosen].reset_index(drop=True))
+    if chosen.any():
+        table = selections(rows)
+        if names is not None:
+            table["client"] = np.array(names, object)[table["client"]]
+        columns = ["round", "seed", "client", "weight", "reported", "seconds"]
+        object.__setattr__(history, "_selected", table[columns])
+    return history
