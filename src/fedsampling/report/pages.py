@@ -54,6 +54,7 @@ GRADE_CLASSES: Mapping[Grade, str] = {
     "not run": "not-run",
 }
 LEFT_OUT = "left_out"  # artefact of the cross matrix whose notes say who is left out
+ROUND_COSTS = "round_costs"  # table of the cross matrix
 # The pages that every page links to; others are added if they exist.
 SITE_PAGES: Mapping[str, str] = {
     "index.html": "All papers",
@@ -215,6 +216,7 @@ def write(
             settings=_settings([matrix]),
             clients=[each for each in matrix.exhibits if each.artefact.startswith(CLIENTS)],
             left_out=[each for each in matrix.exhibits if each.artefact == LEFT_OUT],
+            round_costs=_tables(root, matrix).get(ROUND_COSTS),
         )
     for name, text in texts.items():
         files.write_text(root / name, text)
