@@ -190,7 +190,7 @@ def test_the_chooser_answers_by_the_situation(report, tmp_path):
     assert usual[0].startswith(
         "MD sampling: no sampler that selects clients is reliably better here"
     )
-    assert delays_known[1].startswith("Speed-up over MD: TiFL 1.50 [")
+    assert delays_known[1].startswith("Compared with MD sampling: TiFL, 50 % faster on average (")
     assert unbiased == usual
     assert address == "#choose=&delays=yes&unbiased=yes"
     linked = f"<script>history.replaceState(null, '', '{address}')</script><nav"

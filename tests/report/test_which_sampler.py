@@ -69,6 +69,16 @@ def test_a_sampler_is_recommended_if_reliably_faster_on_three_families():
     )
 
 
+def test_candidates_are_described_in_words():
+    table = speed_ups(fast=[1.1, 1.2, 0.9, 1.0])
+    (candidate,) = advised(table).others
+    assert candidate.in_words("rounds").startswith(
+        "4 % faster on average (−14 to +27 %), at worst "
+    )
+    assert "10 % slower on " in candidate.in_words("rounds")
+    assert "10 % dearer on " in candidate.in_words("bits")
+
+
 FAST = speed_ups(fast=[1.5, 1.5, 1.5, 1.5])
 SPOILED = {
     "two families": speed_ups(fast=[1.5, 1.5]),

@@ -32,7 +32,7 @@ from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
 from fedsampling.report.formats import as_json
-from fedsampling.report.names import dataset_name
+from fedsampling.report.names import dataset_name, display_name
 from fedsampling.report.text import TEMPLATES, environment
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
 from fedsampling.report.which_sampler.comparison import (
@@ -54,6 +54,7 @@ GRADE_CLASSES: Mapping[Grade, str] = {
     "not run": "not-run",
 }
 LEFT_OUT = "left_out"  # artefact of the cross matrix whose notes say who is left out
+ROUND_COSTS = "round_costs"  # table of the cross matrix
 # The pages that every page links to; others are added if they exist.
 SITE_PAGES: Mapping[str, str] = {
     "index.html": "All papers",
@@ -215,6 +216,7 @@ def write(
             settings=_settings([matrix]),
             clients=[each for each in matrix.exhibits if each.artefact.startswith(CLIENTS)],
             left_out=[each for each in matrix.exhibits if each.artefact == LEFT_OUT],
+            round_costs=_tables(root, matrix).get(ROUND_COSTS),
         )
     for name, text in texts.items():
         files.write_text(root / name, text)
@@ -226,7 +228,10 @@ def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
     chapter = next(chapter for chapter in chapters if chapter.key == view.paper)
     exhibits = {exhibit.artefact: formats.exhibit_name(exhibit) for exhibit in chapter.exhibits}
     names = {name: exhibits.get(name, name) for name in view.figures}
-    return asdict(replace(view, digests={})) | {"by": chapter.name, "figures": names}
+    own = {display_name(key).short: colour for key, colour in style.SCHEMES.items()}
+    colours = {label: own[name] for label, name in view.samplers.items() if name in own}
+    more = {"by": chapter.name, "figures": names, "colours": colours}
+    return asdict(replace(view, digests={})) | more
 
 
 def _first_view(explored: Sequence[View], comparison: Comparison | None) -> str:

@@ -26,22 +26,22 @@ INFORMATION_COSTS = {
     "batch_losses": "32 bits from every client that is asked (by default, all available clients) "
     "in every round, which waits for their forward pass over a mini-batch",
     "batch_gradients": "from the clients that train; not charged",
-    "bias_updates": "no cost: clients send them with their updates",
+    "bias_updates": "free, part of the update: the change of the last layer's biases",
     "client_gradients": "from every client in every round; not charged",
-    "delays": "no cost: the server knows the expected seconds",
+    "delays": "free: the server knows the expected seconds",
     "gradients": "as many bits as a model, from every client before the first round, which waits "
     "for the slowest client; then from each client that trained",
     "heterogeneity": "the features of a batch, from every client before the first round, which "
     "waits for the slowest client; then from each client that trained",
     "label_counts": "32 bits for each label from every client before the first round",
-    "labels": "no cost, but no practical server has them",
+    "labels": "free here, but no practical server has them",
     "losses": "32 bits from every client that is asked (by default, all available clients) in "
     "every round, which waits for them",
     "mean_norms": "from every client in every round; not charged",
     "optimum": "not available to any practical server; not charged",
     "sample_norms": "from the clients that train; not charged",
     "update_norms": "32 bits from each slot that trained",
-    "updates": "no cost: clients send them anyway",
+    "updates": "free: clients send them anyway",
     "work_losses": "32 bits from each slot that trained, with its update",
 }
 EVERY_ROUND = frozenset({"losses", "batch_losses"})  # requested before every selection

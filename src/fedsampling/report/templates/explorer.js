@@ -139,11 +139,13 @@ const update = async () => {
   const axes = Object.entries(AXES).filter(([name]) => curves.some(curve => curve[name]));
   state.x = options(fields.x, axes, state.x);
   for (const name of ["band", "logx", "logy"]) fields[name].checked = state[name];
-  const names = [...new Set(curves.map(curve => curve.sampler))];
+  const drawn = new Set(curves.map(curve => curve.sampler));
+  const names = Object.keys(view.samplers).filter(name => drawn.has(name));  // the paper's order
   const wanted = state.samplers?.filter(name => names.includes(name));
   const first = wanted?.length || state.samplers?.length === 0 ? wanted : names.slice(0, FIRST_SHOWN);
   // Samplers with a colour of their own come first, so that no other curve takes it.
-  for (const curve of curves.toSorted((a, b) => (b.sampler in OWN_COLOURS) - (a.sampler in OWN_COLOURS))) {
+  for (const curve of curves) curve.own = view.colours[curve.sampler] ?? OWN_COLOURS[curve.sampler];
+  for (const curve of curves.toSorted((a, b) => !a.own - !b.own)) {
     curve.colour = "";
     curve.shown = false;
     curve.label = label(view, curve);
@@ -159,7 +161,7 @@ const turn = (curve, on) => {
   const others = curves.filter(other => other !== curve && other.shown);
   if (on && !(curve.shown && curve.colour)) {
     const free = COLOURS.find(colour => others.every(other => other.colour !== colour));
-    curve.colour = OWN_COLOURS[curve.sampler] ?? free ?? COLOURS[others.length % COLOURS.length];
+    curve.colour = curve.own ?? free ?? COLOURS[others.length % COLOURS.length];
     const taken = new Set(others.filter(other => other.colour === curve.colour).map(other => other.dash));
     curve.dash = DASHES.find(dash => !taken.has(dash)) ?? DASHES[0];
   }
@@ -209,9 +211,9 @@ const choose = () => {
 const usable = (x, y) => x !== null && y !== null && (!state.logx || x > 0) && (!state.logy || y > 0);
 const table = (curve, column) => {
   const x = [], y = [];
-  const values = column(curve);
+  const values = column(curve), end = curve.mean.findLastIndex(value => value !== null);
   curve[state.x].forEach((at, i) => {
-    if (at === null || (state.logx && at <= 0)) return;
+    if (i > end || at === null || (state.logx && at <= 0)) return;
     x.push(at);
     y.push(usable(at, values[i]) ? values[i] : null);
   });

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.text import listed, show, show_interval
+from fedsampling.base.text import listed, plural, show, show_interval
 from fedsampling.evidence.statistics import LEVEL, Estimate, half_width
 from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import display_name
@@ -113,8 +113,28 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        """Name and numbers."""
+        """Name and numbers, for tables."""
         return f"{display_name(self.sampler).short} {self.numbers}"
+
+    def sentence(self, measure: str) -> str:
+        """Name and numbers in words."""
+        return f"{display_name(self.sampler).short}, {self.in_words(measure)}"
+
+    def in_words(self, measure: str) -> str:
+        """Write the numbers as prose, such as ``1 % faster on average (−3 to +6 %), …``."""
+        mean, fresh = self.speed_up, self.again
+        parts = [f"{_change(mean.value, measure)} on average{_range(mean)}"]
+        parts.append(f"at worst {_change(self.worst, measure)} on {self.worst_family}")
+        if self.missed:
+            parts.append(f"{plural(self.missed, 'run')} missed the target")
+        if mean.n < self.of_families:
+            parts.append(f"run on {mean.n} of {self.of_families} families")
+        if fresh:
+            on = f" on {fresh.n} families" if fresh.n < mean.n else ""
+            parts.append(f"in fresh worlds {_change(fresh.value, measure)}{_range(fresh)}{on}")
+        elif mean.low > 1:
+            parts.append("not run in fresh worlds")
+        return ", ".join(parts)
 
     @property
     def numbers(self) -> str:
@@ -132,6 +152,23 @@ class Candidate:
             f"{show(mean.value)}{interval}, worst {show(self.worst)} ({self.worst_family})"
             f"{missed}{again}"
         )
+
+
+def _change(speed_up: float, measure: str) -> str:
+    """Write a speed-up in words: ``1 % faster``, ``13 % slower``."""
+    more, less = ("cheaper", "dearer") if measure == "bits" else ("faster", "slower")
+    percent = round(100 * abs(speed_up - 1))
+    if not percent:
+        return f"as {'cheap' if measure == 'bits' else 'fast'}"
+    return f"{percent} % {more if speed_up > 1 else less}"
+
+
+def _range(speed_up: Estimate) -> str:
+    """Write an interval of speed-ups in per cent; nothing without an interval."""
+    if np.isnan(speed_up.low):
+        return ""
+    low, high = (f"{100 * (end - 1):+.0f}" for end in (speed_up.low, speed_up.high))
+    return f" ({low} to {high} %)".replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -174,12 +211,16 @@ class Advice:
         if not self.families:
             return (f"{NOTHING_BETTER} (no dataset has these answers).",)
         shown = (*self.recommended, *self.others)[:MAX_CANDIDATES]
-        texts = "; ".join(candidate.text for candidate in shown)
+        texts = "; ".join(candidate.sentence(self.measure) for candidate in shown)
         if not self.recommended:
             candidates = [f"Candidates: {texts}."] if shown else []
             return (f"{NOTHING_BETTER} ({self.evidence}).", *candidates)
         first = display_name(self.sampler).short
-        return (f"{first} ({self.evidence}).", f"Speed-up over MD: {texts}.", self.correction)
+        return (
+            f"{first} ({self.evidence}).",
+            f"Compared with MD sampling: {texts}.",
+            self.correction,
+        )
 
     @property
     def correction(self) -> str:
