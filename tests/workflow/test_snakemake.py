@@ -257,6 +257,22 @@ class TestWhatRunsAgain:
         checkout.configure(mirror="/tmp", reuse=["/usr"])
         assert checkout.due() == {}
 
+    @pytest.mark.long
+    def test_a_drawing_process_that_never_started_is_repeated(self, finished, copied, tmp_path):
+        """Snakemake forgets what it knew of the old files of a job that fails."""
+        checkout = copied(finished)
+        checkout.edit_paper(PAPER, lambda paper: paper.update(title="Another title"))
+        path = checkout.environment["PATH"]
+        program = tmp_path / "fedsampling"
+        program.write_text(
+            f'#!/bin/sh\n[ "$1" = draw ] && exit 137\nPATH="{path}" exec fedsampling "$@"\n'
+        )
+        program.chmod(0o755)
+        checkout.environment["PATH"] = f"{tmp_path}:{path}"
+        assert checkout.call("snakemake", "--cores", "1")[0] != 0
+        checkout.environment["PATH"] = path
+        assert checkout.due()[f"draw_{PAPER}"] == 1
+
 
 class TestTwoCalls:
     """A folder of results has one plan at a time, even on a file system without locks."""

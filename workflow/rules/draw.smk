@@ -1,5 +1,6 @@
 # Summaries, artefacts and verdicts of each paper. One process updates the files that are out of date;
-# `update` prevents Snakemake from deleting the other files first.
+# `update` prevents Snakemake from deleting the other files first. It deletes only the mark: a process
+# that is killed, or never starts, leaves old files without a mark, and the next call draws again.
 for paper in plan.papers:
 
     rule:
@@ -9,6 +10,7 @@ for paper in plan.papers:
             collect("<results>/runs/{job}.json", job=plan.jobs_to_run(paper)),
         output:
             update(collect("<results>/{file}", file=plan.report_inputs(paper))),
+            mark=touch(f"<results>/{plan.mark(paper)}"),
         log:
             f"<logs>/draw/{paper}.log",
         conda:
@@ -29,7 +31,7 @@ for paper in plan.papers:
         name:
             paper
         input:
-            collect("<results>/{file}", file=plan.report_inputs(paper)),
+            collect("<results>/{file}", file=plan.drawn(paper)),
         localrule: True
 
 
@@ -43,6 +45,6 @@ for experiment in target_experiments:
             [
                 f"<results>/{file}"
                 for paper in [experiment.split("/")[0]]
-                for file in plan.report_inputs(paper)
+                for file in plan.drawn(paper)
             ],
         localrule: True

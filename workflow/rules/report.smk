@@ -3,7 +3,7 @@
 
 rule report:
     input:
-        drawn=[f"<results>/{file}" for paper in plan.papers for file in plan.report_inputs(paper)],
+        drawn=[f"<results>/{file}" for paper in plan.papers for file in plan.drawn(paper)],
         cards=collect("<results>/cards/{dataset}.json", dataset=plan.cards),
         recheck=[] if project.config.computes else "<results>/recheck.json",
     output:

@@ -110,7 +110,15 @@ class Plan:
         """Return the default targets: the report, or summaries of experiments without artefacts."""
         if self.artefacts():
             return ["report/index.html"]
-        return [file for paper in self.papers for file in self.report_inputs(paper)]
+        return [file for paper in self.papers for file in self.drawn(paper)]
+
+    def drawn(self, paper: str) -> list[str]:
+        """Return the files of a paper, and the mark that its drawing process finished."""
+        return [*self.report_inputs(paper), self.mark(paper)]
+
+    def mark(self, paper: str) -> str:
+        """Return the file that exists if the process that last drew a paper finished."""
+        return f"made/papers/{paper}.drawn"
 
     def targets(self) -> Iterator[str]:
         """Yield every Snakemake target except data files, relative to the results."""
