@@ -68,8 +68,9 @@ def write_findings(project: Project, only_check: bool) -> Path:
 
 def build_report(project: Project) -> Path:
     """Build the site and its crate in ``report/``."""
+    options = _options(project)  # of config.yaml only how the project's settings differ matters
     with project.made("report").making():
-        return _build(project, project.plan.papers, "report", "claims")
+        return _build(project, project.plan.papers, "report", "claims", options)
 
 
 def build_unfinished(project: Project, keys: Sequence[str]) -> Iterator[str]:
@@ -91,11 +92,13 @@ def build_unfinished(project: Project, keys: Sequence[str]) -> Iterator[str]:
     claims = "claims_unfinished"
     for key, paper in papers.items():
         judge_claims(paper, project, load_summaries(key, paper.experiments, project.folder), claims)
-    page = _build(project, papers, "unfinished", claims)
+    page = _build(project, papers, "unfinished", claims, _options(project))
     yield f"Report of the finished part, with the reasons: {page}"
 
 
-def _build(project: Project, papers: Mapping[str, Paper], to: str, claims: str) -> Path:
+def _build(
+    project: Project, papers: Mapping[str, Paper], to: str, claims: str, options: str
+) -> Path:
     from fedsampling.report import site
 
     out = project.folder / to
@@ -106,7 +109,7 @@ def _build(project: Project, papers: Mapping[str, Paper], to: str, claims: str) 
         claims=project.folder / claims,
         project=project.papers.resolve().parent,
         config=project.config.public(),
-        options=_options(project),
+        options=options,
         cards=project.plan.cards,
         recomputed=_recomputed(project),
     )
