@@ -216,7 +216,12 @@ def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path,
         return {line[1] for line in lines if line[0] == "left out"}
 
     assert left_out(*problem) == {"delayhet_sampling", "delayhet_submodular"}
-    assert left_out("--data", str(tmp_path / "targets.npz")) == {"fedgs", "hics", "target"}
+    assert left_out("--data", str(tmp_path / "targets.npz")) == {
+        "fedentopt",
+        "fedgs",
+        "hics",
+        "target",
+    }
 
 
 def test_datasets_with_an_interval_on_one_side_of_one_are_named():
