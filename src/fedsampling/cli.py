@@ -36,7 +36,9 @@ def names(text: str) -> list[str]:
 
 SECTIONS = {
     "Prepare": ("init", "check", "plan", "doctor"),
-    "See results": ("status", "verdicts", "decide", "rank", "list", "recheck"),
+    "See results": (
+        *("status", "verdicts", "decide", "rank", "list", "show", "export", "recheck"),
+    ),
     "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
     "Single steps of the pipeline": (*("run", "tune", "render", "draw", "report"),),
     "Maintain the project": ("register", "publish", "findings", "schemes", "schema"),
@@ -315,6 +317,35 @@ def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
     if remove_other_versions:
         yield workflow.status.remove_other_versions(project)
     yield from workflow.status.status(project)
+
+
+@command(latest=True, only_reads=True)
+@argument("name", metavar="JOB|HASH")
+def show(project: "Project", name: str) -> Iterator[str]:
+    """Show the settings, the runs and the origin of a JOB or of the run with a HASH.
+
+    Six digits of a hash suffice. Without --config, the jobs are those of the last Snakemake call.
+    """
+    yield from workflow.show.show(name, project)
+
+
+@command(latest=True, only_reads=True)
+@argument("names", metavar="PAPER[/EXPERIMENT]...", nargs=-1, required=True)
+@option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet", "tensorboard", "wandb-offline"]),
+    default="csv",
+    help="A table, or one run per seed for TensorBoard or Weights & Biases.",
+)
+@option("--out", type=PATH, help="File or folder; default: in RESULTS/export.")
+def export(project: "Project", names: tuple[str, ...], form: str, out: Path | None) -> Output:
+    """Write finished runs as one tidy table, or for TensorBoard or Weights & Biases.
+
+    The table has a row per value: paper, experiment, case, sampler, seed, at, metric and value, and
+    a column for each setting. Without --config, the runs are those of the last Snakemake call.
+    """
+    return workflow.export.export(names, form, out, project)
 
 
 @main.command()
