@@ -5,6 +5,7 @@ the workflow's calls must start quickly.
 """
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -29,6 +30,9 @@ Output = int | str | Path | Iterable[str | Path] | None
 Function = Callable[..., Output]
 
 
+SIZE = re.compile(r"(\d+(?:\.\d+)?)x(\d+(?:\.\d+)?)")
+
+
 def names(text: str) -> list[str]:
     """Return names that commas separate."""
     return [name for name in text.split(",") if name]
@@ -37,7 +41,7 @@ def names(text: str) -> list[str]:
 SECTIONS = {
     "Prepare": ("init", "check", "plan", "doctor"),
     "See results": (
-        *("status", "verdicts", "decide", "rank", "list", "show", "export", "recheck"),
+        *("status", "verdicts", "decide", "rank", "list", "show", "export", "cite", "recheck"),
     ),
     "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
     "Single steps of the pipeline": (*("run", "tune", "render", "draw", "report"),),
@@ -233,9 +237,41 @@ def run(project: "Project", job: tuple[str, ...]) -> Output:
 @command(writes=True)
 @argument("paper")
 @argument("artefact")
-def render(project: "Project", paper: str, artefact: str) -> Output:
-    """Draw a PAPER's ARTEFACT from its summaries; figures also as PDF."""
-    return workflow.draw.render(paper, artefact, project)
+@option("--size", metavar="WxH", help="Width and height of a figure in inches, such as 3.3x2.2.")
+@option("--font", type=float, metavar="POINTS", help="Size of a figure's text.")
+@option("--labels", type=PATH, help="YAML file: 'label in the figure: your label', in your order.")
+@option("--out", type=PATH, help="Only this file of a figure: .pdf, .svg or .png.")
+def render(
+    project: "Project",
+    paper: str,
+    artefact: str,
+    size: str | None,
+    font: float | None,
+    labels: Path | None,
+    out: Path | None,
+) -> Output:
+    """Draw a PAPER's ARTEFACT from its summaries; print the path of a figure's PDF.
+
+    With options, the report's files stay, and RESULTS/figures gets the PDF.
+    """
+    from fedsampling.report.drawing.look import Look, read_labels
+
+    look = None
+    if size or font is not None or labels:
+        sides = SIZE.fullmatch(size) if size else None
+        if size and not sides:
+            raise InputError(f"--size {size}: invalid; must be inches, such as 3.3x2.2")
+        inches = (float(sides[1]), float(sides[2])) if sides else None
+        look = Look(inches, font, read_labels(labels) if labels else {})
+    return workflow.draw.render(paper, artefact, project, look, out)
+
+
+@command(only_reads=True)
+@argument("paper")
+@argument("name", metavar="ARTEFACT|CLAIM")
+def cite(project: "Project", paper: str, name: str) -> Output:
+    """Cite a figure, a table or the verdict on a claim: one line, then BibTeX."""
+    return workflow.cite.cite(paper, name, project)
 
 
 @command(writes=True)

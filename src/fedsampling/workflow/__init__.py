@@ -10,6 +10,7 @@ from fedsampling.base.inputs import observe
 if TYPE_CHECKING:
     from . import check as check
     from . import check_sampler as check_sampler
+    from . import cite as cite
     from . import comparing as comparing
     from . import decide as decide
     from . import doctor as doctor
