@@ -20,6 +20,7 @@ from click.core import ParameterSource
 from fedsampling import __version__, workflow
 from fedsampling.base.errors import WARNING, InputError
 from fedsampling.base.machine import check_platform
+from fedsampling.base.machine import cores as machine_cores
 from fedsampling.base.progress import reporter
 
 if TYPE_CHECKING:
@@ -485,12 +486,22 @@ def list_names(project: "Project", kind: str) -> Output:
 @option("--seeds", type=click.IntRange(min=1), help="With --data: number of seeds.")
 @option("--learning-rates", help="With --data: grid of tuning, such as 0.1,0.3,1.")
 @option("--against", type=names, help="Compare only with md and these samplers: uniform,oort.")
+@option("--cores", type=click.IntRange(min=1), help="Datasets at the same time.  [default: all]")
+@option(
+    "--minutes",
+    type=click.FloatRange(min=0),
+    help="In the benchmark: then rank the finished datasets; a second call resumes.",
+)
 def compare_file(project: "Project", files: tuple[Path, ...], **settings: Any) -> Output:
     """Rank the samplers in your FILES among all samplers."""
     lists = {name: settings.pop(name) or () for name in ("settings", "datasets", "against")}
-    scale = settings.pop("scale")
+    scale, minutes = settings.pop("scale"), settings.pop("minutes")
+    cores = settings.pop("cores") or machine_cores()
+    click.echo(f"reading {', '.join(map(str, files))} and the cross matrix")  # before slow imports
     problem = workflow.comparing.OwnProblem(**settings)
-    return workflow.comparing.compare(files, project, click.echo, scale, problem, **lists)
+    return workflow.comparing.compare(
+        files, project, click.echo, scale, problem, **lists, cores=cores, minutes=minutes
+    )
 
 
 @command("tune")

@@ -344,9 +344,11 @@ def _gain_from_tuning(table: pd.DataFrame, ranks: pd.DataFrame) -> str:
     worst = table.sort_values("gain").iloc[-1]
     gain = show_interval(*worst[["gain", "low", "high"]])
     more = "more" if worst["gain"] > best["speed_up"] else "less"
+    is_pilot = "pilot" in str(worst["learning rate"])
+    pilot = " (the best of a coarse grid in one run of MD on another seed)" * is_pilot
     return (
         f"Tuning the learning rate can gain {more} than replacing MD sampling: with "
-        f"{worst['learning rate']}, MD needs {gain} "
+        f"{worst['learning rate']}{pilot}, MD needs {gain} "
         f"times the rounds of its best trial. The fastest sampler that selects clients and ran on "
         f"all {worst['families']} families of datasets, {display_name(best['scheme']).short}, "
         f"is {show(best['speed_up'])} times as fast as MD."
