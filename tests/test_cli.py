@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from tests.processes import complaint_of
 
+import fedsampling as fs
 from fedsampling.base.files import read_record, write_record
 from fedsampling.cli import SECTIONS, main
 from fedsampling.experiments.papers import draw_function
@@ -95,6 +96,36 @@ def test_the_commands_lead_from_a_job_to_the_report(pipeline, tmp_path):
     assert printed.stdout.startswith(f"{PAPER}: ")
     assert "report/index.html\nNext: snakemake" in printed.stdout
     assert printed.stderr == ""
+
+
+def test_a_figure_gets_a_size_and_the_reports_files_stay(pipeline, tmp_path):
+    results = shutil.copytree(pipeline.results, tmp_path / "results")
+    before = {path: path.read_bytes() for path in (results / "artefacts" / PAPER).rglob("*.*")}
+    where = options(pipeline, results)
+    out = Path(call("render", PAPER, "figure1", "--size", "3.3x2.2", *where).stdout.strip())
+    assert out == results / "figures" / f"{PAPER}-figure1.pdf"
+    assert b"/MediaBox [ 0 0 237.6 158.4 ]" in out.read_bytes()
+    assert before == {path: path.read_bytes() for path in before}
+    shutil.copy(pipeline.config, results / "config.json")
+    by_python = fs.render(
+        PAPER, "figure1", results=results, size=(3.3, 2.2), out=tmp_path / "a.pdf"
+    )
+    assert by_python.read_bytes() == out.read_bytes()
+    assert complaint("render", PAPER, "figure1", "--size", "3", *where) == (
+        "--size 3: invalid; must be inches, such as 3.3x2.2"
+    )
+    assert "this is a table; use its .tex file" in complaint(
+        "render", PAPER, "table1", "--font", "8", *where
+    )
+
+
+def test_a_figure_and_a_verdict_can_be_cited(pipeline):
+    where = options(pipeline, pipeline.results)
+    line, _, first, *_ = call("cite", PAPER, "figure1", *where).stdout.splitlines()
+    assert line.startswith("The fedsampling developers. Figure 1, after ")
+    assert first == f"@misc{{fedsampling-{PAPER}-figure1,"
+    assert f"@misc{{fedsampling-{PAPER}-c1," in call("cite", PAPER, "c1", *where).stdout
+    assert "artefact or claim: 'c0' is unknown" in complaint("cite", PAPER, "c0", *where)
 
 
 def test_verdicts_that_were_drawn_from_other_runs_have_a_warning(pipeline, tmp_path):

@@ -28,7 +28,8 @@ As a library::
 `to_latex`         a table for a paper: booktabs, the best in bold
 `samplers`         ``fs.samplers()`` lists all samplers
 `datasets`         all datasets, as a table
-`summary`          the published runs of a paper's experiment, as a table
+`summary`          the published runs of a paper's experiment, or your own, as a table
+`render`           a figure of the pipeline in the size, font and labels of your paper
 `Sampler`          base class of your own sampler; its ``select`` sees one run
 `Scheme`           the stacked form: ``select`` sees all runs at once, which is faster
 `Slots`            return value of a stacked ``select``
@@ -68,6 +69,7 @@ _PUBLIC = {
     "load": "api.load",
     "partitions": "",  # a module
     "plot": "report.drawing.plot",
+    "render": "api.render",
     "samplers": "",  # a module, which lists its members when it is called
     "scheme": "samplers.protocol.base",
     "summary": "api.summary",
@@ -83,6 +85,7 @@ if TYPE_CHECKING:  # for completion in editors, and for type checkers
     from fedsampling.api.compare import compare as compare
     from fedsampling.api.load import datasets as datasets
     from fedsampling.api.load import load as load
+    from fedsampling.api.render import render as render
     from fedsampling.api.summary import summary as summary
     from fedsampling.api.train import train as train
     from fedsampling.api.tune import tune as tune

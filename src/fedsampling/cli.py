@@ -5,6 +5,7 @@ the workflow's calls must start quickly.
 """
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,7 @@ from click.core import ParameterSource
 from fedsampling import __version__, workflow
 from fedsampling.base.errors import WARNING, InputError
 from fedsampling.base.machine import check_platform
+from fedsampling.base.machine import cores as machine_cores
 from fedsampling.base.progress import reporter
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ Output = int | str | Path | Iterable[str | Path] | None
 Function = Callable[..., Output]
 
 
+SIZE = re.compile(r"(\d+(?:\.\d+)?)x(\d+(?:\.\d+)?)")
+
+
 def names(text: str) -> list[str]:
     """Return names that commas separate."""
     return [name for name in text.split(",") if name]
@@ -36,7 +41,9 @@ def names(text: str) -> list[str]:
 
 SECTIONS = {
     "Prepare": ("init", "check", "plan", "doctor"),
-    "See results": ("status", "verdicts", "decide", "rank", "list", "recheck"),
+    "See results": (
+        *("status", "verdicts", "decide", "rank", "list", "show", "export", "cite", "recheck"),
+    ),
     "Your samplers, data and papers": ("check-sampler", "compare", "data", "new"),
     "Single steps of the pipeline": (*("run", "tune", "render", "draw", "report"),),
     "Maintain the project": ("register", "publish", "findings", "schemes", "schema"),
@@ -231,9 +238,41 @@ def run(project: "Project", job: tuple[str, ...]) -> Output:
 @command(writes=True)
 @argument("paper")
 @argument("artefact")
-def render(project: "Project", paper: str, artefact: str) -> Output:
-    """Draw a PAPER's ARTEFACT from its summaries; figures also as PDF."""
-    return workflow.draw.render(paper, artefact, project)
+@option("--size", metavar="WxH", help="Width and height of a figure in inches, such as 3.3x2.2.")
+@option("--font", type=float, metavar="POINTS", help="Size of a figure's text.")
+@option("--labels", type=PATH, help="YAML file: 'label in the figure: your label', in your order.")
+@option("--out", type=PATH, help="Only this file of a figure: .pdf, .svg or .png.")
+def render(
+    project: "Project",
+    paper: str,
+    artefact: str,
+    size: str | None,
+    font: float | None,
+    labels: Path | None,
+    out: Path | None,
+) -> Output:
+    """Draw a PAPER's ARTEFACT from its summaries; print the path of a figure's PDF.
+
+    With options, the report's files stay, and RESULTS/figures gets the PDF.
+    """
+    from fedsampling.report.drawing.look import Look, read_labels
+
+    look = None
+    if size or font is not None or labels:
+        sides = SIZE.fullmatch(size) if size else None
+        if size and not sides:
+            raise InputError(f"--size {size}: invalid; must be inches, such as 3.3x2.2")
+        inches = (float(sides[1]), float(sides[2])) if sides else None
+        look = Look(inches, font, read_labels(labels) if labels else {})
+    return workflow.draw.render(paper, artefact, project, look, out)
+
+
+@command(only_reads=True)
+@argument("paper")
+@argument("name", metavar="ARTEFACT|CLAIM")
+def cite(project: "Project", paper: str, name: str) -> Output:
+    """Cite a figure, a table or the verdict on a claim: one line, then BibTeX."""
+    return workflow.cite.cite(paper, name, project)
 
 
 @command(writes=True)
@@ -315,6 +354,35 @@ def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
     if remove_other_versions:
         yield workflow.status.remove_other_versions(project)
     yield from workflow.status.status(project)
+
+
+@command(latest=True, only_reads=True)
+@argument("name", metavar="JOB|HASH")
+def show(project: "Project", name: str) -> Iterator[str]:
+    """Show the settings, the runs and the origin of a JOB or of the run with a HASH.
+
+    Six digits of a hash suffice. Without --config, the jobs are those of the last Snakemake call.
+    """
+    yield from workflow.show.show(name, project)
+
+
+@command(latest=True, only_reads=True)
+@argument("names", metavar="PAPER[/EXPERIMENT]...", nargs=-1, required=True)
+@option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet", "tensorboard", "wandb-offline"]),
+    default="csv",
+    help="A table, or one run per seed for TensorBoard or Weights & Biases.",
+)
+@option("--out", type=PATH, help="File or folder; default: in RESULTS/export.")
+def export(project: "Project", names: tuple[str, ...], form: str, out: Path | None) -> Output:
+    """Write finished runs as one tidy table, or for TensorBoard or Weights & Biases.
+
+    The table has a row per value: paper, experiment, case, sampler, seed, at, metric and value, and
+    a column for each setting. Without --config, the runs are those of the last Snakemake call.
+    """
+    return workflow.export.export(names, form, out, project)
 
 
 @main.command()
@@ -418,12 +486,22 @@ def list_names(project: "Project", kind: str) -> Output:
 @option("--seeds", type=click.IntRange(min=1), help="With --data: number of seeds.")
 @option("--learning-rates", help="With --data: grid of tuning, such as 0.1,0.3,1.")
 @option("--against", type=names, help="Compare only with md and these samplers: uniform,oort.")
+@option("--cores", type=click.IntRange(min=1), help="Datasets at the same time.  [default: all]")
+@option(
+    "--minutes",
+    type=click.FloatRange(min=0),
+    help="In the benchmark: then rank the finished datasets; a second call resumes.",
+)
 def compare_file(project: "Project", files: tuple[Path, ...], **settings: Any) -> Output:
     """Rank the samplers in your FILES among all samplers."""
     lists = {name: settings.pop(name) or () for name in ("settings", "datasets", "against")}
-    scale = settings.pop("scale")
+    scale, minutes = settings.pop("scale"), settings.pop("minutes")
+    cores = settings.pop("cores") or machine_cores()
+    click.echo(f"reading {', '.join(map(str, files))} and the cross matrix")  # before slow imports
     problem = workflow.comparing.OwnProblem(**settings)
-    return workflow.comparing.compare(files, project, click.echo, scale, problem, **lists)
+    return workflow.comparing.compare(
+        files, project, click.echo, scale, problem, **lists, cores=cores, minutes=minutes
+    )
 
 
 @command("tune")

@@ -121,6 +121,7 @@ def test_a_samplers_runs_depend_on_its_family_and_the_protocol():
     families = {
         "fedcs": {"fedcs"},
         "kvib": {"kvib", "optimal"},
+        "osmd": {"osmd"},
         "oort": {"oort"},
         "oort_fedscale": {"oort", "oort_fedscale"},
         "tifl": {"tifl"},

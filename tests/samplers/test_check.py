@@ -171,7 +171,18 @@ def test_rare_large_weights_are_not_called_biased(broken):
 
 
 @pytest.mark.parametrize(
-    "name", ["full", "uniform", "md", "binomial", "stratified", "kvib", "delta", "isfedavg_agents"]
+    "name",
+    [
+        "full",
+        "uniform",
+        "md",
+        "binomial",
+        "stratified",
+        "kvib",
+        "osmd",
+        "delta",
+        "isfedavg_agents",
+    ],
 )
 @pytest.mark.parametrize("offered", [[1, 3, 4, 8, 10], [0, 2]])
 def test_unbiased_samplers_are_unbiased_for_the_available_clients(name, offered):

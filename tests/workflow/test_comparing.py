@@ -1,5 +1,7 @@
 """`fedsampling compare`: a user's sampler in the cross matrix, with its ranks in the terminal."""
 
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +10,15 @@ import pytest
 from click.testing import CliRunner
 from tests.processes import complaint_of
 
+from fedsampling.base.errors import InputError
 from fedsampling.cli import main
 from fedsampling.experiments.papers import CROSS_MATRIX
-from fedsampling.workflow import comparing
-from fedsampling.workflow.comparing import Comparison, OwnProblem, check_entry, wins_and_losses
+from fedsampling.workflow.comparing import OwnProblem, command, entries
+from fedsampling.workflow.comparing.entries import check_entry
+from fedsampling.workflow.comparing.processes import Outcome, run_each
+from fedsampling.workflow.comparing.results import ranking, wins_and_losses
+from fedsampling.workflow.comparing.schedule import DatasetWork, first_sets, schedule
+from fedsampling.workflow.comparing.selection import Comparison, usual_scale
 
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
 SCHEME = '''"""Clients at random, with a factor on what they send."""
@@ -86,12 +93,12 @@ def test_each_entry_of_each_file_is_ranked_on_one_page_which_is_named(file, shar
     ],
 )
 def test_the_default_scale_has_finished_runs_of_the_other_samplers(sets, problem, scale):
-    assert comparing.usual_scale(sets, problem) == scale
+    assert usual_scale(sets, problem) == scale
 
 
 def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     checked = []
-    monkeypatch.setattr(comparing, "check_sampler", checked.append)
+    monkeypatch.setattr(entries, "check_sampler", checked.append)
     for m in (20, 3):
         check_entry({"name": "md", "m": m}, {"m": 5})
     assert [scheme.m for scheme in checked] == [12, 3]
@@ -130,16 +137,19 @@ def plans(monkeypatch):
     """The plans of comparisons, which stop before anything is trained."""
     plans = []
     stop = lambda jobs, project, report: plans.append(project.plan) or 3  # noqa: E731
-    monkeypatch.setattr(comparing, "execute_all", stop)
+    by_dataset = lambda job, *_: plans.append(job._project(job.overrides).plan) or 3  # noqa: E731
+    monkeypatch.setattr(command, "execute_all", stop)
+    monkeypatch.setattr(command._Job, "run_by_dataset", by_dataset)
     return plans
 
 
 def test_the_benchmark_has_the_datasets_with_finished_runs_of_md(
     file, tmp_path, plans, monkeypatch
 ):
-    monkeypatch.setattr(Comparison, "_unfinished", lambda *_: {"bench_dna": ["md"]})
+    unfinished = lambda self, _: ({name: set() for name in self.datasets}, {"bench_dna": ["md"]})  # noqa: E731
+    monkeypatch.setattr(Comparison, "_unfinished", unfinished)
     result = compare(file, tmp_path, "--scale", "paper", "--against", "uniform", status=3)
-    assert "left out because their runs are not finished: bench_dna\n" in result.stdout
+    assert "without bench_dna: nobody has published runs of md there" in result.stdout
     jobs = plans[0].jobs.values()
     assert {job.sampler for job in jobs} == {"md", "uniform", "mine_compared"}
     experiments = {job.experiment for job in jobs}
@@ -216,13 +226,110 @@ def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path,
         return {line[1] for line in lines if line[0] == "left out"}
 
     assert left_out(*problem) == {"delayhet_sampling", "delayhet_submodular"}
-    assert left_out("--data", str(tmp_path / "targets.npz")) == {"fedgs", "hics", "target"}
+    assert left_out("--data", str(tmp_path / "targets.npz")) == {
+        "fedentopt",
+        "fedgs",
+        "hics",
+        "target",
+    }
 
 
 def test_datasets_with_an_interval_on_one_side_of_one_are_named():
-    rows = [("Synthetic, IID", 1.1, 1.3), ("DNA", 1.2, 1.4), ("Spam", 0.9, 1.1)]
+    rows = [
+        ("Synthetic, IID", 1.1, 1.3),
+        ("DNA", 1.2, 1.4),
+        ("Spam", 0.9, 1.1),
+        ("Vowel", np.nan, np.nan),
+    ]
     matrix = pd.DataFrame(rows, columns=["title", "speed_up_low", "speed_up_high"])
     assert wins_and_losses(matrix.assign(scheme="mine"), "mine") == [
-        "  faster than MD in rounds: Synthetic, IID; DNA",
-        "  slower than MD in rounds: on no dataset",
+        "  significantly faster than MD in rounds: Synthetic, IID; DNA",
+        "  significantly slower than MD in rounds: on no dataset",
+        "  undecided (interval includes 1, or too few worlds): Spam; Vowel",
     ]
+
+
+def test_on_one_dataset_the_interval_is_over_its_worlds():
+    common = {"scheme": "mine", "speed_up": 1.2, "low": np.nan, "high": np.nan, "rank": 1.0}
+    row = {"measure": "rounds", **common, "worst": 1.2, "families": 1, "reached": 9, "runs": 10}
+    ranks = pd.DataFrame([row])
+    one = pd.DataFrame([{"scheme": "mine", "speed_up_low": 1.05, "speed_up_high": 1.4}])
+    assert "1.20 [1.05, 1.40]" in ranking(ranks, "mine", {"rounds": one})[1]
+    assert "[" not in ranking(ranks, "mine", {"rounds": pd.concat([one, one])})[1]
+    assert "[" not in ranking(ranks, "mine")[1]
+
+
+SETS = ("bench_synthetic_00", "bench_spam", "bench_quadratic")
+
+
+def test_data_on_hand_and_cheap_datasets_come_first(file, tmp_path, plans):
+    compare(file, tmp_path, "--scale", "paper", "--on", ",".join(SETS), status=3)
+    works = schedule(plans_project(plans, tmp_path), ["mine_compared"], SETS)
+    assert [work.name for work in works][-1] == "bench_spam"  # nothing is downloaded in tests
+    assert [work.is_on_hand for work in works] == [True, True, False]
+    assert [work.seconds for work in works[:2]] == sorted(work.seconds for work in works[:2])
+    # Nine trials with two seeds on a holdout, then one of them in ten worlds.
+    assert {work.runs for work in works} == {28}
+
+
+def plans_project(plans, folder):
+    """Return something with the plan, folders and configuration of a comparison."""
+
+    class Planned:
+        plan, config, data = plans[0], plans[0].config, folder / "data"
+
+    return Planned
+
+
+def test_the_first_ranking_is_on_cheap_datasets_of_different_families():
+    works = [
+        DatasetWork(f"set{i}", family, 28, i, on_hand)
+        for i, (family, on_hand) in enumerate(
+            [("a", True), ("a", True), ("b", False), *((family, True) for family in "cdefg")]
+        )
+    ]
+    assert [work.name for work in first_sets(works)] == ["set0", "set3", "set4", "set5", "set6"]
+
+
+def test_a_failed_process_stops_no_other():
+    def work(name):
+        if name == "bad":
+            raise InputError("the data cannot be downloaded")
+        if name == "killed":
+            os._exit(3)
+        return name.upper()
+
+    told = []
+    tell = lambda name, outcome: told.append(name)  # noqa: E731
+    outcomes = run_each(["bad", "killed", "good"], work, 2, tell)
+    assert outcomes["bad"].reason == "the data cannot be downloaded"
+    assert outcomes["killed"].reason == "its process ended with status 3"
+    assert outcomes["good"] == Outcome("GOOD")
+    assert sorted(told) == ["bad", "good", "killed"]
+
+
+def test_at_the_end_of_the_time_running_work_is_stopped_and_none_begins():
+    end = time.monotonic() + 0.5
+    work = lambda name: time.sleep(60)  # noqa: E731
+    outcomes = run_each(["first", "second"], work, 1, lambda *_: None, end)
+    assert outcomes == {"first": Outcome(is_stopped=True)}
+
+
+def test_minutes_need_the_benchmark(file, tmp_path):
+    line = complaint_of(compare(file, tmp_path, "--minutes", "1", status=2))
+    assert line == "--minutes: no effect at this scale or with your data; remove it"
+
+
+@pytest.mark.long
+def test_each_dataset_trains_only_the_best_trial_in_all_worlds(file, tmp_path):
+    """On generated data; the ranking has an interval over worlds, and a second call trains none."""
+    options = ("--scale", "paper", "--on", "bench_quadratic", "--cores", "1")
+    first = compare(file, tmp_path, *options)
+    assert "28 runs of mine_compared on 1 dataset" in first.stdout
+    assert "intervals over worlds:" in first.stdout
+    store = tmp_path / "results" / "store"
+    runs = {path: path.stat().st_mtime_ns for path in store.rglob("*.parquet")}
+    assert len(runs) == 28
+    second = compare(file, tmp_path, *options)
+    assert runs == {path: path.stat().st_mtime_ns for path in store.rglob("*.parquet")}
+    assert first.stdout.splitlines()[-8:] == second.stdout.splitlines()[-8:]

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from fedsampling.learning.training.loop import Watch
     from fedsampling.learning.training.own_metrics import Metric
 
+SETTINGS = "settings"  # in a history's attributes
 LARGE_FEATURE = 1e4  # beyond which no usual step trains; standardised features are below 100
 
 
@@ -145,6 +146,7 @@ def train(
         with ``delays``, in seconds.  Its method
         :meth:`~fedsampling.api.history.History.selections` returns who was selected in each round,
         its weight, and whether it reported.
+        ``attrs["settings"]`` has all settings, defaults included.
 
     Raises
     ------
@@ -216,6 +218,10 @@ def train(
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step, data)
     history = with_selections(_history(tables, numbers.seeds), data.names)
     history.attrs[DIRECTIONS] = directions
+    settings_used = {**checked.model_dump(mode="json"), "seeds": [*numbers.seeds]}
+    if is_own(model):
+        settings_used["model"] = described(model)
+    history.attrs[SETTINGS] = settings_used
     if data.names is not None and checked.evaluation.by_client:
         history.attrs[NAMES] = tuple(data.names)
     return history

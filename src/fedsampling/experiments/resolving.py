@@ -156,6 +156,10 @@ class Experiment(Strict):
     tuned_as: str = hashed_if_set(
         "", "experiment whose rows of chosen.csv apply; empty: this experiment"
     )
+    chosen: dict[str, str] = hashed_if_set(
+        {},
+        "case, by sampler, in place of that in chosen.csv: the only one that runs at paper scale",
+    )
     samplers: dict[str, dict[str, Any]]
     seeds: Seeds = Field(description="a list, or a number n for 0, …, n − 1")
     seed_block: Positive = Field(1, description="seeds that one job runs together")
@@ -251,11 +255,12 @@ def _pairs(
 ) -> Iterator[tuple[str, str]]:
     """Yield each case and sampler that run.
 
-    At paper scale, a sampler with a case in ``chosen.csv`` runs only that case and those for which
-    ``always`` lists it.
+    At paper scale, a sampler with a case in ``chosen`` or ``chosen.csv`` runs only that case and
+    those for which ``always`` lists it.
     """
     at_paper_scale = paper.scales.get(name, config.scale) == "paper"
-    chosen = paper.chosen.get(experiment.tuned_as or name, {}) if at_paper_scale else {}
+    tuned = {**paper.chosen.get(experiment.tuned_as or name, {}), **experiment.chosen}
+    chosen = tuned if at_paper_scale else {}
     for case, sampler in product(experiment.cases, experiment.samplers):
         is_chosen = case == chosen.get(sampler, case) or chosen[sampler] not in experiment.cases
         if is_chosen or sampler in experiment.always.get(case, ()):

@@ -85,8 +85,49 @@ def software_bibtex(software: Software, finished: str | None, settings: Iterable
     return _entry("fedsampling", fields)
 
 
-def cited(software: Software, paper: Paper, claim: Claim, origin: Provenance | None) -> str:
-    """Cite the verdict on a claim in one line."""
+@dataclass(frozen=True)
+class Citation:
+    """The citation of a verdict or of an artefact."""
+
+    software: Software
+    key: str  # of its BibTeX entry
+    cited: str  # such as "Claim c1 of …: reproduced"
+    runs: tuple[str, ...]  # the runs behind it
+    finished: str | None  # ISO 8601 time of the last run
+    place: str  # its address
+
+    @property
+    def line(self) -> str:
+        """The citation in one line."""
+        software = self.software
+        details = [*self.runs, self.place] + ([software.address] if software.address else [])
+        authors = ", ".join(software.authors)
+        version = f"fedsampling, version {software.version}; {'; '.join(details)}."
+        return f"{authors}. {self.cited}. {version}"
+
+    @property
+    def bibtex(self) -> str:
+        """The citation as a BibTeX entry."""
+        software = self.software
+        fields = {
+            "author": _authors(software),
+            "title": f"{{{_escape(self.cited)}}}",
+            "howpublished": f"fedsampling, version {_escape(software.version)}",
+        }
+        if software.report:
+            fields["url"] = _escape(self.place)
+        elif software.address:
+            fields["url"] = _escape(software.address)
+        if self.finished:
+            fields["year"] = self.finished[:4]
+        note = [*self.runs] + ([] if software.report else [self.place])
+        sentence = "; ".join(note)
+        fields["note"] = _escape(sentence[:1].upper() + sentence[1:])
+        return _entry(self.key, fields)
+
+
+def of_claim(software: Software, paper: Paper, claim: Claim, origin: Provenance | None) -> Citation:
+    """Cite the verdict on a claim."""
     stands, fresh = standing(claim), claim.confirmation if claim.confirmed else None
     grade = LABELS.get(stands.grade, stands.grade)
     words = "" if grade == "paper's size" else f" ({grade})"
@@ -97,25 +138,22 @@ def cited(software: Software, paper: Paper, claim: Claim, origin: Provenance | N
     runs = [f"{claim.scale} scale"] if claim.scale and not fresh else []
     seeds = fresh.seeds if fresh else claim.seeds
     runs += [f"{seeds} {'fresh ' if fresh else ''}seeds"] if seeds else []
-    runs += [f"runs finished on {origin.finished[:10]}"] if origin and origin.finished else []
-    runs.append(software.place(f"{paper.key}.html#claim-{slug(claim.id)}"))
-    return _sentence(software, cited_claim, runs)
+    finished = origin.finished if origin else None
+    runs += [f"runs finished on {finished[:10]}"] if finished else []
+    place = software.place(f"{paper.key}.html#claim-{slug(claim.id)}")
+    key = f"fedsampling-{paper.key}-{claim.id}"
+    return Citation(software, key, cited_claim, tuple(runs), finished, place)
 
 
-def cited_exhibit(software: Software, paper: Paper, exhibit: Exhibit, name: str) -> str:
-    """Cite a figure or table in one line; `name` is its name on the page."""
+def of_exhibit(software: Software, paper: Paper, exhibit: Exhibit, name: str) -> Citation:
+    """Cite a figure or table; `name` is its name on the page."""
     origin = exhibit.provenance
     runs = [f"{origin.scale} scale", f"{origin.runs:,} runs"] if origin.runs else []
     runs += [f"runs finished on {origin.finished[:10]}"] if origin.finished else []
-    runs.append(software.place(f"{paper.key}.html#{slug(exhibit.artefact)}"))
-    return _sentence(software, f"{name}, after {paper.title}", runs)
-
-
-def _sentence(software: Software, what: str, details: list[str]) -> str:
-    """Write a citation: authors, what is cited, software, and details with the address."""
-    details += [software.address] if software.address else []
-    authors = ", ".join(software.authors)
-    return f"{authors}. {what}. fedsampling, version {software.version}; {'; '.join(details)}."
+    place = software.place(f"{paper.key}.html#{slug(exhibit.artefact)}")
+    key = f"fedsampling-{paper.key}-{exhibit.artefact}"
+    named = f"{name}, after {paper.title}"
+    return Citation(software, key, named, tuple(runs), origin.finished or None, place)
 
 
 def paper_bibtex(path: Path, key: str) -> str:

@@ -15,6 +15,7 @@ from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.experiments.papers import Paper
 from fedsampling.learning.training.costs import INFORMATION_COSTS
+from fedsampling.samplers.leaks import learned, secure_sums
 from fedsampling.samplers.protocol.base import Scheme
 
 
@@ -115,6 +116,8 @@ def _row(name: str, member: type[Scheme]) -> tuple[str, ...]:
         member.title,
         description(member),
         needs_in_words,
+        learned(member),
+        secure_sums(member),
         in_words(member, "unbiased"),
         "yes" if member.intermittent else "no",
         references(member) or "see below",

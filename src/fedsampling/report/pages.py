@@ -126,10 +126,10 @@ def write(
         "size": lambda exhibit: formats.size_attributes(
             root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
         ),
-        "cite": lambda chapter, claim: citation.cited(
+        "cite": lambda chapter, claim: citation.of_claim(
             software, chapter.paper, claim, chapter.provenance(claim.artefact)
         ),
-        "cite_exhibit": lambda chapter, exhibit: citation.cited_exhibit(
+        "cite_exhibit": lambda chapter, exhibit: citation.of_exhibit(
             software, chapter.paper, exhibit, formats.exhibit_name(exhibit)
         ),
         "software": software,

@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ ROUNDED_KINDS = ("federated", "network")  # kinds of runs with rounded published
 BITS = 24  # binary digits of rounded values
 SHORT_DIGITS, SHORT_GAP = 6, 1e-12  # decimal digits of numbers that are not rounded
 COLUMNS = ["at", "metric", "value"]
+CACHED_FILES = 8  # of published runs; all of the cross matrix take 0.7 GB
 CORRUPT = ".corrupt"  # suffix of files that failed their digest, which are not read again
 VALUES = "value/"  # prefix of the columns with the values of one metric
 
@@ -214,12 +215,12 @@ def _lists(flat: ArrayLike, lengths: ArrayLike) -> pa.Array:
 
 
 def load_together(path: Path) -> Mapping[str, Result]:
-    """Read and verify the runs of an experiment, by hash; files are cached in memory."""
+    """Read and verify the runs of an experiment, by hash; the last files are cached in memory."""
     with decoding(path, "missing or corrupt", "restore it from the repository"):
         return _load_file(path, path.stat().st_mtime_ns)
 
 
-@cache
+@lru_cache(maxsize=CACHED_FILES)
 def _load_file(path: Path, changed: int) -> Mapping[str, Result]:
     rows = read(read_bytes(path)).combine_chunks()
     texts = rows["metadata"].to_pylist()

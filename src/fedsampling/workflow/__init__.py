@@ -10,11 +10,13 @@ from fedsampling.base.inputs import observe
 if TYPE_CHECKING:
     from . import check as check
     from . import check_sampler as check_sampler
+    from . import cite as cite
     from . import comparing as comparing
     from . import decide as decide
     from . import doctor as doctor
     from . import draw as draw
     from . import estimate as estimate
+    from . import export as export
     from . import fetch_data as fetch_data
     from . import init as init
     from . import judge as judge
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from . import report as report
     from . import run as run
     from . import schema as schema
+    from . import show as show
     from . import status as status
     from . import tune as tune
     from . import verify_data as verify_data

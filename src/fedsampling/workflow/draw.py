@@ -18,7 +18,8 @@ from fedsampling.experiments.resolving import load_kinds
 from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.curves import undrawn
-from fedsampling.report.drawing.style import without_printed
+from fedsampling.report.drawing.look import Look
+from fedsampling.report.drawing.style import legends_beginning_with, without_printed
 from fedsampling.runs.finished import Finished
 from fedsampling.runs.places import run_stores
 from fedsampling.workflow.judge import judge, warn_unfit
@@ -161,20 +162,37 @@ def is_outdated(paper: str, project: Project) -> bool:
     return not all(map(results.is_up_to_date, (f"claims/{paper}", *artefacts)))
 
 
-def render(paper: str, artefact: str, project: Project) -> Path:
+def render(
+    paper: str, artefact: str, project: Project, look: Look | None = None, out: Path | None = None
+) -> Path:
     """Draw an artefact; return the path of a figure's PDF or of a table's LaTeX.
 
-    All files are in ``artefacts/<paper>/<artefact>/``.
+    All files are in ``artefacts/<paper>/<artefact>/``.  With a `look` or `out`, only one file of a
+    figure is written: `out`, or ``figures/<paper>-<artefact>.pdf``.
     """
     # All summaries of a paper that is not configured must exist.
     configured = paper in project.plan.papers
     spec = project.plan.paper(paper) if configured else load_paper(paper, project.papers)
     check_known([artefact], spec.artefacts, "artefact: '{}' is unknown")
     loaded = load_summaries(paper, spec.artefacts[artefact].experiments, project.folder)
+    if look is not None or out is not None:
+        path = out or project.folder / "figures" / f"{paper}-{artefact}.pdf"
+        return _render_once(project, spec, artefact, loaded, look or Look(), path)
     _render(project, spec, artefact, loaded, pdf=True)
     folder = _folder(project, paper, artefact)
     pdf = folder / f"{artefact}.pdf"
     return pdf if pdf.is_file() else folder / f"{artefact}.tex"
+
+
+def _render_once(
+    project: Project, spec: Paper, artefact: str, loaded: Summaries, look: Look, path: Path
+) -> Path:
+    """Draw a figure with another look; an error of the paper's function is not caught."""
+    used = {name: run.only(spec.artefacts[artefact].cases) for name, run in loaded.items()}
+    printed = without_printed() if changed(used) else nullcontext()
+    with printed, legends_beginning_with([*look.labels]):
+        drawn = draw_function(spec, artefact)(used, spec)
+    return saving.save_for_a_paper(drawn, path, look, used, project.facts)
 
 
 def _render(

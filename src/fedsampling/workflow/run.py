@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from fedsampling.base.errors import InputError, gathering
@@ -26,7 +27,12 @@ def run_jobs(names: Sequence[str], project: Project) -> int:
     return execute_all(jobs, project, lambda manifest: print(manifest, flush=True))
 
 
-def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path], None]) -> int:
+def execute_all(
+    jobs: Collection[Job],
+    project: Project,
+    notify: Callable[[Path], None],
+    shows_progress: bool = True,
+) -> int:
     """Run jobs one after another; return the exit status of :func:`run_jobs`."""
     gpu = any(job.uses_gpu and not is_published(job) for job in jobs)
     waits = "all GPUs are in use; waiting"
@@ -35,7 +41,7 @@ def execute_all(jobs: Collection[Job], project: Project, notify: Callable[[Path]
         with (
             watching(project.config.cluster.grace) as stop,
             assigned(gpu, lambda: print(waits, file=sys.stderr), sharing(jobs, project)),
-            reporter() as progress,
+            reporter() if shows_progress else nullcontext(lambda *_: None) as progress,
         ):
             config, results = project.config, project.results
             for group in stacks(jobs):

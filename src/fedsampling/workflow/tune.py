@@ -41,7 +41,7 @@ def tune(
         return status
     for name in names:
         paper, _, experiment = name.partition("/")
-        rows = _scores(trials, paper, experiment)
+        rows = scores(trials, paper, experiment)
         file = trials.plan.paper(paper).folder / CHOSEN
         write_text(file, merged(file, rows))
         best = sum(row["chosen"] == "True" for row in rows)
@@ -55,8 +55,8 @@ def merged(file: Path, rows: Sequence[Mapping[str, str]]) -> str:
     All other rows stay in place.  A row stays unchanged if its score differs only by rounding.
     """
     before = _read(file)
-    scores = {_trial(row): row for row in before}
-    new = [_unless_rounding(row, scores.get(_trial(row))) for row in rows]
+    earlier = {_trial(row): row for row in before}
+    new = [_unless_rounding(row, earlier.get(_trial(row))) for row in rows]
     tuned = {_pair(row) for row in rows}
     kept = [row for row in before if _pair(row) not in tuned]
     place = _place(before, tuned, {row["experiment"] for row in rows})
@@ -126,7 +126,7 @@ def _run(project: Project, echo: Callable[[str], None]) -> int:
     return 0
 
 
-def _scores(project: Project, paper: str, experiment: str) -> list[dict[str, str]]:
+def scores(project: Project, paper: str, experiment: str) -> list[dict[str, str]]:
     """Score the trials of an experiment with the paper's artefact whose name ends with tuning."""
     from fedsampling.evidence import summaries
     from fedsampling.workflow.summarise import summarise  # imports pandas

@@ -20,7 +20,11 @@ from fedsampling.evidence.provenance import Summaries, badges, changed, number_o
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Exhibit, displayed, markup
+from fedsampling.report.drawing.look import Look, apply
 from fedsampling.report.drawing.style import RANGE, VERMILION
+
+# Without dates and with fixed ids, equal figures have equal bytes.
+DATELESS: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
 
 
 def save(
@@ -73,6 +77,25 @@ def save(
     )
     write_record(folder / "artefact.json", asdict(exhibit))
     return [folder / name for name in (*files.values(), "artefact.json")]
+
+
+def save_for_a_paper(
+    artefact: Artefact, path: Path, look: Look, summaries: Summaries, facts: Mapping[str, str]
+) -> Path:
+    """Write a figure with another look to one file, in the format of its suffix; return it.
+
+    Raises InputError if the artefact is a table, or the format is unknown.
+    """
+    kind = path.suffix.removeprefix(".")
+    if kind not in DATELESS:
+        raise InputError(f"{path}: must end with .{', .'.join(DATELESS)}")
+    if artefact.figure is None:
+        raise InputError("size, labels and font: this is a table; use its .tex file")
+    _print_badges(artefact.figure, badges(summaries, facts))
+    apply(look, artefact.figure)
+    _lay_out(artefact.figure)
+    _save_figure(artefact.figure, path, kind)
+    return path
 
 
 def _at_paper_scale(summaries: Summaries) -> Iterator[str]:
@@ -188,7 +211,5 @@ def _lay_out(figure: Figure) -> None:
 
 
 def _save_figure(figure: Figure, path: Path, kind: str) -> None:
-    # Without dates and with fixed ids, equal figures have equal bytes.
-    dateless: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
     with mpl.rc_context({"svg.hashsalt": "fedsampling"}), replacing(path) as temporary:
-        figure.savefig(temporary, format=kind, dpi=160, metadata=dateless[kind])
+        figure.savefig(temporary, format=kind, dpi=160, metadata=DATELESS[kind])

@@ -103,6 +103,19 @@ def absent(axes: Axes) -> None:
     axes.set(xticks=[], yticks=[])
 
 
+_first_labels: ContextVar[Sequence[str]] = ContextVar("first_labels", default=())
+
+
+@contextmanager
+def legends_beginning_with(labels: Sequence[str]) -> Iterator[None]:
+    """Let legends below the panels begin with these labels, in this order."""
+    token = _first_labels.set(labels)
+    try:
+        yield
+    finally:
+        _first_labels.reset(token)
+
+
 def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 6) -> None:
     """Add one legend below all panels, with each label once, and explain hatched bands."""
     entries: dict[str, Any] = {}
@@ -113,9 +126,11 @@ def legend_below(figure: Figure, axes: Sequence[Axes], columns: int = 6) -> None
         entries["smallest to largest seed"] = Patch(
             facecolor="#dddddd", edgecolor="#999999", linewidth=0, hatch=HATCH
         )
+    labels = [label for label in _first_labels.get() if label in entries]
+    labels += [label for label in entries if label not in labels]
     figure.legend(
-        list(entries.values()),
-        list(entries),
+        [entries[label] for label in labels],
+        labels,
         loc="outside lower center",
         ncols=min(columns, len(entries)),
     )

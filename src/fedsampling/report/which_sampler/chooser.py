@@ -91,7 +91,7 @@ WIDTH = 100  # characters of a line
 
 def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) -> Iterator[str]:
     """Write the advice in a situation, by the measure of cost: at most ten lines."""
-    yield f"Advice ({situation.in_words}):"
+    yield f"Advice ({situation.in_words}); 'missed': runs that did not reach the target:"
     for measure, comparison in comparisons.items():
         advice = comparison.advice(situation)
         first, *others = advice.lines

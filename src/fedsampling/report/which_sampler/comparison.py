@@ -22,6 +22,7 @@ from fedsampling.base.text import listed, show, show_interval
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.names import Name, display_name, in_words, is_shipped, references
 from fedsampling.report.which_sampler.advice import Advice, Situation, advise
+from fedsampling.samplers.leaks import learned, secure_sums
 from fedsampling.samplers.protocol.base import Scheme
 
 # In place of a sampler's information: its settings decide and it has no runs; it needs none.
@@ -97,6 +98,7 @@ class SamplerRow:
 
     `needs`: information that it needs with the settings of its runs, as in ``INFORMATION_COSTS``,
     :data:`NOTHING`, or :data:`DEPENDS`.
+    `learned`, `secure_sums`: as in :mod:`fedsampling.samplers.leaks`.
     `unbiased`: ``yes``, ``no``, or a condition. `allows_absence`: whether clients may come and go.
     """
 
@@ -105,6 +107,8 @@ class SamplerRow:
     description: str
     source: str
     needs: tuple[str, ...]
+    learned: str
+    secure_sums: str
     unbiased: str
     allows_absence: bool
     by_user: bool
@@ -309,7 +313,7 @@ def _row(
     )
     if member is None:
         display = display_name(name)
-        return SamplerRow(name, display, "", "", (DEPENDS,), "", False, False, speed_ups)
+        return SamplerRow(name, display, "", "", (DEPENDS,), "", "", "", False, False, speed_ups)
     declared = getattr_static(member, "needs")
     if isinstance(declared, property):
         needs = needs_of_runs.get(name, (DEPENDS,))
@@ -321,6 +325,8 @@ def _row(
         description=description(member),
         source=references(member),
         needs=needs,
+        learned=learned(member),
+        secure_sums=secure_sums(member),
         unbiased=in_words(member, "unbiased"),
         allows_absence=member.intermittent,
         by_user=not is_shipped(name),
@@ -338,9 +344,11 @@ def _gain_from_tuning(table: pd.DataFrame, ranks: pd.DataFrame) -> str:
     worst = table.sort_values("gain").iloc[-1]
     gain = show_interval(*worst[["gain", "low", "high"]])
     more = "more" if worst["gain"] > best["speed_up"] else "less"
+    is_pilot = "pilot" in str(worst["learning rate"])
+    pilot = " (the best of a coarse grid in one run of MD on another seed)" * is_pilot
     return (
         f"Tuning the learning rate can gain {more} than replacing MD sampling: with "
-        f"{worst['learning rate']}, MD needs {gain} "
+        f"{worst['learning rate']}{pilot}, MD needs {gain} "
         f"times the rounds of its best trial. The fastest sampler that selects clients and ran on "
         f"all {worst['families']} families of datasets, {display_name(best['scheme']).short}, "
         f"is {show(best['speed_up'])} times as fast as MD."

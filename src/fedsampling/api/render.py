@@ -1,0 +1,65 @@
+"""A figure of the pipeline, with the look that a paper needs: :func:`render`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from fedsampling.base.errors import InputError
+from fedsampling.workflow.init import project_folder
+from fedsampling.workflow.project import CONFIG, Project
+
+
+def render(
+    paper: str,
+    artefact: str,
+    *,
+    results: str | Path = "results",
+    size: tuple[float, float] | None = None,
+    font: float | None = None,
+    labels: Mapping[str, str] | str | Path | None = None,
+    out: str | Path | None = None,
+) -> Path:
+    """Draw a figure of the pipeline again, with its size, font and labels.
+
+    Parameters
+    ----------
+    paper, artefact : str
+        Such as ``"fraboni2021clustered"`` and ``"figure2"``; ``fedsampling list artefacts`` lists
+        all.
+    results : str or Path
+        Folder with the results of a call of Snakemake.
+    size : (float, float), optional
+        Width and height in inches.
+    font : float, optional
+        Size of the text in points.
+    labels : mapping of str to str, or path of a YAML file, optional
+        Your labels by those that the figure shows.  A legend below the panels begins with them, in
+        this order.
+    out : str or Path, optional
+        The file: .pdf, .svg or .png; by default, ``figures/PAPER-ARTEFACT.pdf`` in `results`.
+
+    Returns
+    -------
+    Path
+        The file.  The report's files of the figure stay as they are.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, its runs are not finished, the artefact is a table, or a setting is
+        invalid.
+    """
+    from fedsampling.report.drawing.look import Look, read_labels
+    from fedsampling.workflow.draw import render as render_one
+
+    results = Path(results)
+    if not (results / CONFIG).is_file():
+        raise InputError(
+            f"results: {str(results)!r} is invalid; must be a folder with the results of a call "
+            "of snakemake"
+        )
+    papers = Path("papers") if Path("papers").is_dir() else project_folder() / "papers"
+    project = Project.open(results / CONFIG, results, papers)
+    if isinstance(labels, str | Path):
+        labels = read_labels(Path(labels))
+    look = Look(size, font, labels or {})
+    return render_one(paper, artefact, project, look, None if out is None else Path(out))
