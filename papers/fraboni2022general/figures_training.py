@@ -24,7 +24,7 @@ from fedsampling.report.drawing.curves import (
 )
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, Line, panels
 
-from .runs import (
+from .losses import (
     COMPARED,
     HALF,
     SHOWN,

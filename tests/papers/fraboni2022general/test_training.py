@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from papers.fraboni2022general.runs import HALF, deviations
+from papers.fraboni2022general.client_draws import deviations
+from papers.fraboni2022general.losses import HALF
 
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
