@@ -73,7 +73,9 @@ def _like_the_best(summary: Summary, setting: str, word: str, alpha: float | Non
     others = {f"{value:g}": (loss, finite[best]) for value, loss in finite.items() if value != best}
     alike = [name for name, gap in holm(others, difference).items() if not gap.low > 0]
     where = "" if alpha is None else f" at α = {alpha:g}"
-    result = f"does not differ significantly from {listed(alike)}" if alike else "is significant"
+    result = "is significantly better than all others"
+    if alike:
+        result = f"does not differ significantly from {listed(alike)}"
     return f"The best {word}{where}, {best:g}, {result} ({len(finite[best])} seeds)."
 
 

@@ -19,8 +19,10 @@ from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.samplers.clustered import allocate_by_size
 from fedsampling.theory.weights import clustered_covariance, statistics
 
+from .client_draws import deviations, our_choice
 from .corollary1 import margins, populations
-from .runs import EXACT, comparisons, deviations, has, loss_pairs, our_choice, paired_losses
+from .losses import has, loss_pairs, paired_losses
+from .monte_carlo import EXACT, comparisons
 
 WEIGHTS_EQUAL = "weights equal in distribution"
 ALL_ABOVE: Mapping[Verdict, str] = {"reproduced": "Every interval lies above zero."}

@@ -32,17 +32,9 @@ from fedsampling.report.drawing.style import (
     printed_point,
 )
 
+from .client_draws import deviations, our_choice
 from .figures_training import GAP, IMPORTANCES
-from .runs import (
-    HALF,
-    SCHEMES,
-    SHOWN,
-    comparable,
-    departures,
-    deviations,
-    has,
-    our_choice,
-)
+from .losses import HALF, SCHEMES, SHOWN, comparable, departures, has
 
 LONG_INTERVAL = 3  # times the median length; longer ones are clipped
 GRIDS = {"learning_rate": "Shakespeare", "cifar_learning_rate": "CIFAR-10"}

@@ -12,7 +12,8 @@ from fedsampling.report.drawing.style import BLUE, GREEN, PURPLE, VERMILION, pan
 from fedsampling.theory.weights import PER_CLIENT, statistics, sums
 
 from .corollary1 import gamma_boundary, importances, largest_importance, sigma_boundary
-from .runs import COMPARED, EXACT, QUANTITIES, SCHEMES, comparisons
+from .losses import COMPARED, SCHEMES
+from .monte_carlo import EXACT, QUANTITIES, comparisons
 
 
 def table1(summaries: Summaries, paper: Paper) -> Artefact:

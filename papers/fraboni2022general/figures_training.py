@@ -24,7 +24,7 @@ from fedsampling.report.drawing.curves import (
 )
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, Line, panels
 
-from .runs import (
+from .losses import (
     COMPARED,
     HALF,
     SHOWN,
@@ -83,7 +83,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         for case, title in IMPORTANCES.items()
         for n, summary in runs.items()
     ]
-    data, figure = _losses_and_differences(views, len(runs), width=10.6, height=7.4)
+    data, figure = _losses_and_differences(views, len(runs), width=11.4, height=5.9)
     return Artefact(
         data,
         figure,
@@ -219,7 +219,7 @@ def _gap_intervals(table: pd.DataFrame, column: str, lines: Mapping[int, Line]) 
 
 
 def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefact:
-    """Draw Figure 4 or 6: losses, and below them differences, by importance (rows) and m."""
+    """Draw Figure 4 or 6: losses, and below them differences, by importance and m."""
     summary = only(summaries[experiment], SHOWN)
     pairs = _sampler_pairs(paper, experiment)
     views = [
@@ -227,15 +227,15 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
         for case, title in IMPORTANCES.items()
         for m, pair in pairs.items()
     ]
-    width = 2.9 * len(pairs) + 0.8
-    data, figure = _losses_and_differences(views, len(pairs), width, height=7.0)
+    width = 1.9 * len(views) + 1.2
+    data, figure = _losses_and_differences(views, len(views), width, height=4.2)
     lines = {name: line for m, pair in pairs.items() for name, line in _lines(pair, m).items()}
     return Artefact(
         data,
         figure,
         alt="Global loss against rounds for MD and Uniform sampling, a column for each number of "
-        "sampled clients, two rows for each importance: losses, and below them the difference "
-        "Uniform − MD.",
+        "sampled clients with equal importance, then with importance by data; below the losses "
+        "the difference Uniform − MD.",
         notes=divergences(summary, lines),
         caption_end=departures({experiment: summary}, paper),
     )

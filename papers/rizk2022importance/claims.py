@@ -13,20 +13,18 @@ from fedsampling.evidence.verdicts import Finding, Interval, Part, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 
-from .measures import (
+from .levels import (
     BALANCED,
-    STANDARD,
-    TRACKED,
-    TRUE,
     drift,
     error_levels,
     gap,
     gradient_deviations,
-    population_in_words,
     steady,
     steady_levels,
     steady_since,
 )
+from .lines import STANDARD, TRACKED, TRUE
+from .populations import population_in_words
 from .steady_states import OURS, every_population, exact, exact_gap
 from .theory import Recursion
 

@@ -14,7 +14,7 @@ from fedsampling.evidence.verdicts import Finding, Interval, Part, Verdict, inte
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 
-from .measures import BASELINE_NAMES, CELL, WINDOWS, fastest
+from .falls import BASELINE_NAMES, CELL, WINDOWS, fastest
 
 # c3 is decided if more than this fraction of the cells agree, and at most that fraction oppose.
 MIN_AGREEING, MAX_OPPOSING = 0.5, 0.05

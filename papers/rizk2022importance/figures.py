@@ -22,21 +22,10 @@ from fedsampling.report.drawing.style import (
     printed_words,
 )
 
-from .measures import (
-    BALANCED,
-    CELL,
-    LINES,
-    SCHEMES,
-    STANDARD,
-    TRACKED,
-    TRUE,
-    drift,
-    fastest,
-    gap,
-    population_in_words,
-    steady,
-    steady_since,
-)
+from .falls import CELL, fastest
+from .levels import BALANCED, drift, gap, steady, steady_since
+from .lines import LINES, SCHEMES, STANDARD, TRACKED, TRUE
+from .populations import population_in_words
 from .steady_states import exact, exact_gap
 
 # Rows of Figure 2.

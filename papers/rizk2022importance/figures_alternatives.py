@@ -16,7 +16,9 @@ from fedsampling.report.drawing.artefacts import (
 
 from . import claims
 from .claims_fall import share_finding
-from .measures import BALANCED, CELL, TRUE, WINDOWS, fastest
+from .falls import CELL, WINDOWS, fastest
+from .levels import BALANCED
+from .lines import TRUE
 from .steady_states import exact
 
 WIDER = 2.0  # factor on a margin

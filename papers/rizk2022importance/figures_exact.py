@@ -7,7 +7,8 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, legend_below, panels, printed_level
 
-from .measures import SCHEMES, TRUE, gap
+from .levels import gap
+from .lines import SCHEMES, TRUE
 from .steady_states import SETTLED_DB, every_population, table
 
 ITERATIONS = 1000  # of the shortest runs

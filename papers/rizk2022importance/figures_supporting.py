@@ -21,15 +21,9 @@ from fedsampling.report.drawing.style import (
     printed_words,
 )
 
-from .measures import (
-    ESTIMATED,
-    LINES,
-    SCHEMES,
-    TRACKED,
-    gradient_deviations,
-    population_in_words,
-    populations,
-)
+from .levels import gradient_deviations
+from .lines import ESTIMATED, LINES, SCHEMES, TRACKED
+from .populations import population_in_words, populations
 
 # Comparisons of the sensitivity figure.
 COLOURS = {

@@ -12,7 +12,9 @@ from fedsampling.base.nested import merge
 from fedsampling.experiments.simulations.federated import Federated
 from fedsampling.report.drawing.artefacts import Summaries
 
-from .measures import STANDARD, TRUE, Run, population_in_words, sensitivity_populations
+from .levels import Run
+from .lines import STANDARD, TRUE
+from .populations import population_in_words, sensitivity_populations
 from .theory import Recursion, recursion
 
 OURS = "the chosen population"

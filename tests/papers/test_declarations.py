@@ -7,9 +7,9 @@ from datetime import date
 import pytest
 from papers.chen2022optimal.runs import LINES as OPTIMAL
 from papers.fraboni2021clustered.claims import LINES as CLUSTERED
-from papers.fraboni2022general.runs import SCHEMES as GENERAL
+from papers.fraboni2022general.losses import SCHEMES as GENERAL
 from papers.harshvardhan2025latency.runtimes import LINES as LATENCY
-from papers.rizk2022importance.measures import SCHEMES as IMPORTANCE
+from papers.rizk2022importance.lines import SCHEMES as IMPORTANCE
 from tests.shared import PAPERS, ROOT
 
 from fedsampling.experiments.papers import load_paper

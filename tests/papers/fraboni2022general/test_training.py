@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from papers.fraboni2022general.runs import HALF, deviations
+from papers.fraboni2022general.client_draws import deviations
+from papers.fraboni2022general.losses import HALF
 
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
@@ -71,7 +72,7 @@ def test_losses_have_their_differences_below_and_the_caption_says_what_is_smalle
         figures_training.figure5(runs, PAPER),
     )
     below = losses.data[losses.data["sampler"].str.contains("−") & (losses.data["at"] >= 25)]
-    assert losses.figure.axes[3].get_ylabel() == "loss − MD’s"
+    assert losses.figure.axes[6].get_ylabel() == "loss − MD’s"
     gaps = differences.data[differences.data["m"] == 8].set_index(["case", "at"])["mean"]
     shown = below[below["sampler"].str.contains("8")].set_index(["case", "at"])["mean"]
     np.testing.assert_allclose(shown, -gaps.loc[shown.index], atol=1e-12)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from papers.rizk2022importance.measures import SCHEMES, STANDARD
+from papers.rizk2022importance.lines import SCHEMES, STANDARD
 from papers.rizk2022importance.steady_states import OURS
 from papers.rizk2022importance.theory import Recursion
 from scipy import stats

@@ -1,4 +1,4 @@
-"""Quantities of runs and styles of samplers, for figures and claims of Fraboni et al. 2022.
+"""Losses of training runs, compared seed by seed, for figures and claims of Fraboni et al. 2022.
 
 Training experiments are compared by the loss over all measured rounds, paired by seed: samplers
 share the initial model and the batches of a seed.
@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import show_range
@@ -18,9 +17,7 @@ from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.curves import only
 from fedsampling.report.drawing.style import SCHEMES as COLOURS
 from fedsampling.report.drawing.style import Line
-from fedsampling.theory.weights import PER_CLIENT
 
-EXACT = 1e-12  # differences below are rounding
 SCHEMES = {
     "full": Line("Full participation", COLOURS["full"]),
     "md": Line("MD", COLOURS["md"]),
@@ -35,15 +32,6 @@ TRAINED = {**COMPARED, "clustered": SCHEMES["clustered"]}  # in Figure 2
 # Experiments in which half of the clients are sampled, by the number of clients.
 HALF = {n: f"shakespeare_{n}" for n in (10, 20, 40, 80)}
 SHOWN = ("loss", "diverged_at")
-
-# Columns of Table 1.
-QUANTITIES = {
-    "sigma": "Σ Var[ω_i]",
-    "alpha": "α",
-    "variance_of_sum": "Var[Σ ω_i]",
-    "clients_mean": "E[N]",
-    "clients_variance": "Var[N]",
-}
 
 
 def half_sampled(summaries: Summaries) -> dict[int, Summary]:
@@ -131,52 +119,3 @@ SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "rounds": lambda settings: settings["rounds"],
     "local steps": lambda settings: settings["work"]["steps"],
 }
-
-
-def client_sizes(summary: Summary) -> dict[int, np.ndarray]:
-    """Return the number of samples of each client, for every choice of clients by its seed."""
-    rows = summary.select(metric="samples").sort_values("at")
-    return {int(str(seed)): run["value"].to_numpy() for seed, run in rows.groupby("seed")}
-
-
-def deviations(summary: Summary) -> pd.DataFrame:
-    """Take the standard deviation of p_i = n_i/M over the first n clients of every choice.
-
-    Returns columns ``seed`` (of the choice), ``n``, ``sd``.
-    """
-    rows = [
-        {"seed": seed, "n": n, "sd": float((sizes[:n] / sizes[:n].sum()).std())}
-        for seed, sizes in client_sizes(summary).items()
-        for n in HALF
-    ]
-    return pd.DataFrame(rows)
-
-
-def our_choice(summary: Summary) -> int:
-    """Return the seed of the clients used in training runs, the first in the list."""
-    return int(summary.settings["seeds"][0])
-
-
-def comparisons(summary: Summary) -> pd.DataFrame:
-    """Put estimate, error, closed form, difference and z of every quantity of a run on one row.
-
-    `summary`: of an experiment on aggregation weights, without training.
-    """
-    index = ["case", "sampler", "seed", "at"]
-    runs = summary.rows.pivot(index=index, columns="metric", values="value")
-    parts = []
-    for metric in (*PER_CLIENT, *QUANTITIES):
-        run = runs[runs[metric].notna()]
-        values = {
-            "metric": metric,
-            "estimate": run[metric],
-            "error": run[f"{metric}_se"],
-            "closed": run[f"closed_{metric}"],
-        }
-        parts.append(pd.DataFrame(values).reset_index())
-    table = pd.concat(parts, ignore_index=True)
-    table["difference"] = table.estimate - table.closed
-    # A quantity that does not vary between rounds is either right or infinitely wrong.
-    fixed = np.where(table.difference.abs() <= EXACT, 0.0, np.inf)
-    table["z"] = np.where(table.error > EXACT, table.difference / table.error, fixed)
-    return table
