@@ -51,17 +51,25 @@ class History(pd.DataFrame):
         return selected.copy()  # type: ignore[no-any-return]
 
 
-def with_selections(rows: pd.DataFrame, names: Sequence[object] | None) -> History:
-    """Return the history of rows; those of selections become their own table.
+def history_of(
+    tables: Sequence[pd.DataFrame], seeds: Sequence[int], names: Sequence[object] | None = None
+) -> History:
+    """Join the tables of all seeds; the rows of selections become their own table.
 
     `names`: of the clients, if they have any.
     """
-    chosen = are_selections(rows)
-    history = History(rows[~chosen].reset_index(drop=True))
-    if chosen.any():
-        table = selections(rows)
+    rows, selected = [], []
+    for table, seed in zip(tables, seeds, strict=True):
+        chosen = are_selections(table)
+        rows.append(table[~chosen].assign(seed=seed))
+        if chosen.any():
+            selected.append(selections(table[chosen]).assign(seed=seed))
+    joined = pd.concat(rows, ignore_index=True)[["seed", "at", "metric", "value"]]
+    history = History(joined.astype({"metric": str}))
+    if selected:
+        frame = pd.concat(selected, ignore_index=True)
         if names is not None:
-            table["client"] = np.array(names, object)[table["client"]]
+            frame["client"] = np.array(names, object)[frame["client"]]
         columns = ["round", "seed", "client", "weight", "reported", "seconds"]
-        object.__setattr__(history, "_selected", table[columns])
+        object.__setattr__(history, "_selected", frame[columns])
     return history

@@ -168,7 +168,7 @@ def train(
     >>> history[history["metric"] == "accuracy"]["at"].tolist()
     [0, 1, 2]
     """
-    from fedsampling.api.history import with_selections
+    from fedsampling.api.history import history_of
     from fedsampling.evidence.histories import NAMES, PREFIX
     from fedsampling.runs.environment import device as available_device
 
@@ -216,7 +216,7 @@ def train(
                 checkpoint, checked, data, numbers.seeds, users_code, bool(watch), compute
             )
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step, data)
-    history = with_selections(_history(tables, numbers.seeds), data.names)
+    history = history_of(tables, numbers.seeds, data.names)
     history.attrs[DIRECTIONS] = directions
     settings_used = {**checked.model_dump(mode="json"), "seeds": [*numbers.seeds]}
     if is_own(model):
@@ -246,21 +246,15 @@ def _watching(
         return None
     if not callable(on_round):
         raise InputError(f"on_round: {described(on_round)} is invalid; must be a function")
+    from fedsampling.api.history import history_of
 
     def watch(tables: list["pd.DataFrame"]) -> bool:
-        stops = on_round(_history(tables, seeds))  # a new table, which the function may change
+        stops = on_round(history_of(tables, seeds))  # a new table, which the function may change
         if stops is not None and not isinstance(stops, bool | np.bool_):
             raise InputError(f"on_round: returned {described(stops)}; must be True, False or None")
         return bool(stops)
 
     return watch
-
-
-def _history(tables: Sequence["pd.DataFrame"], seeds: Sequence[int]) -> "pd.DataFrame":
-    """Join the tables of all seeds."""
-    by_seed = [table.assign(seed=seed) for table, seed in zip(tables, seeds, strict=True)]
-    history = pd.concat(by_seed, ignore_index=True)[["seed", "at", "metric", "value"]]
-    return history.astype({"metric": str})
 
 
 @contextmanager

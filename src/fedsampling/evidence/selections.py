@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedsampling.learning.training.selections import COLUMNS, PREFIX
+from fedsampling.learning.training.selections import COLUMNS, METRICS, PREFIX
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,11 +37,11 @@ def selections(rows: "pd.DataFrame") -> "pd.DataFrame":
     import pandas as pd
 
     rows = rows[are_selections(rows)]
-    names = rows["metric"].astype(str)
-    parts = {name: rows[names == f"{PREFIX}{name}"] for name in COLUMNS}
-    run = [name for name in rows.columns if name not in ("at", "metric", "value")]
-    table = parts["client"][[*run, "at"]].rename(columns={"at": "round"}).reset_index(drop=True)
-    values = {name: part["value"].to_numpy() for name, part in parts.items()}
+    parts = [rows[rows["metric"] == name] for name in METRICS]
+    first = parts[0]
+    run = [name for name in first.columns if name not in ("at", "metric", "value")]
+    table = first[[*run, "at"]].rename(columns={"at": "round"}).reset_index(drop=True)
+    values = {name: part["value"].to_numpy() for name, part in zip(COLUMNS, parts, strict=True)}
     values["client"] = values["client"].astype(np.int64)
     values["reported"] = values["reported"].astype(np.bool_)
     return pd.concat([table, pd.DataFrame(values)], axis=1)

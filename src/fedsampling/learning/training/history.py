@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from fedsampling.base.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 from fedsampling.learning.training.costs import COMPARED_COSTS
-from fedsampling.learning.training.selections import Rows as SelectedRows
-from fedsampling.learning.training.selections import Selections
+from fedsampling.learning.training.selections import METRICS as SELECTED
+from fedsampling.learning.training.selections import RunSelections, Selections
 
 # Metrics of training a network; a paper's own run kinds may have more.
 METRICS = {
@@ -173,16 +173,27 @@ def _table(
     run: int,
     end: int,
     client_rows: Rows | None = None,
-    selected: SelectedRows | None = None,
+    selected: RunSelections | None = None,
 ) -> "pd.DataFrame":
     """Build a run's table from its rows up to its end, and the rows of its clients."""
     import pandas as pd
 
     rows = [*(row for row in rows if row[0] <= end), *(client_rows or [])]
     at = np.array([at for at, _, _ in rows], np.int64)
-    metric = [name for _, name, _ in rows]
+    metric: Any = pd.Categorical([name for _, name, _ in rows])
     value = np.array([values[run] for _, _, values in rows], np.float64)
     if selected is not None:
-        at, value = np.append(at, selected.at), np.append(value, selected.value)
-        metric += selected.metric
-    return pd.DataFrame({"at": at, "metric": pd.Categorical(metric), "value": value})
+        metric = _extended(metric, len(selected.at))
+        at = np.append(at, np.tile(selected.at, len(SELECTED)))
+        value = np.append(value, selected.values)
+    return pd.DataFrame({"at": at, "metric": metric, "value": value})
+
+
+def _extended(metric: Any, slots: int) -> Any:
+    """Append each metric of selections, once for each slot."""
+    import pandas as pd
+
+    known = metric.categories
+    codes = np.repeat(np.arange(len(SELECTED)) + len(known), slots)
+    categories = known.append(pd.Index(SELECTED))
+    return pd.Categorical.from_codes(np.append(metric.codes, codes), categories)

@@ -1,6 +1,6 @@
 """Who was selected in each round, with which weight, and whether it reported.
 
-A run's table has these as rows of four metrics, :data:`COLUMNS`, with the round in ``at``.  A round
+A run's table has these as rows of four metrics, :data:`METRICS`, with the round in ``at``.  A round
 has as many rows of each as slots were selected, in the same order.
 """
 
@@ -17,17 +17,17 @@ from fedsampling.clients.delays import Delays
 from fedsampling.clients.failures import Outcome
 from fedsampling.samplers.protocol.slots import Slots
 
-PREFIX = "selected_"
 COLUMNS = ("client", "weight", "reported", "seconds")
+PREFIX = "selected_"
+METRICS = tuple(f"{PREFIX}{name}" for name in COLUMNS)
 PARTS = ("round", "run", *COLUMNS)
 
 
-class Rows(NamedTuple):
-    """Rows of a run's table."""
+class RunSelections(NamedTuple):
+    """The slots of a run: the round of each, shape (slots,), and the other columns."""
 
     at: Ints
-    metric: list[str]
-    value: Array
+    values: Array  # shape (columns, slots)
 
 
 @dataclass
@@ -59,13 +59,11 @@ class Selections:
         at = np.full(len(chosen), rng.round + 1)
         self.rounds.append(np.stack([at, chosen.run, chosen.client, weight, reported, seconds]))
 
-    def of_run(self, run: int, end: int) -> Rows:
-        """Return the rows of a run, up to its last round."""
+    def of_run(self, run: int, end: int) -> RunSelections:
+        """Return the slots of a run, up to its last round."""
         table = self._joined()
         table = table[:, (table[1] == run) & (table[0] <= end)]
-        metrics = [f"{PREFIX}{name}" for name in COLUMNS for _ in range(table.shape[1])]
-        at = np.tile(table[0].astype(np.int64), len(COLUMNS))
-        return Rows(at, metrics, table[2:].ravel())
+        return RunSelections(table[0].astype(np.int64), table[2:])
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all rounds, as an array for a checkpoint."""
