@@ -114,6 +114,7 @@ class FedEntOpt(
     needs = frozenset({"label_counts"})
     unbiased = False
     intermittent = True
+    failure_weights = "average"
     grid = {"buffer": (0.1, 0.9, "linear")}
 
     def initial_state(self, setup: Setup) -> FedEntOptState:

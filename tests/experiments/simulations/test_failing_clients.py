@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from small_runs import NOWHERE
-from small_runs import array as by_round
-from test_availability import network, tables
+from tests.helpers.network_runs import network, tables
+from tests.helpers.small_runs import NOWHERE
+from tests.helpers.small_runs import array as by_round
 from tests.shared import line_of
 
 from fedsampling.experiments.specs import canonical

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from small_network import SIZES, dataset, learner, samples
+from tests.helpers.small_network import SIZES, dataset, learner, samples
 from tests.shared import line_of
 
 import fedsampling as fs
