@@ -77,7 +77,7 @@ def test_known_chances_are_the_shares_of_rounds_with_a_report(noise):
     np.testing.assert_allclose(share, reporting.chance, atol=4.5 * 0.5 / np.sqrt(rounds))
 
 
-def test_chances_are_unknown_if_the_order_of_reports_or_recorded_delays_decide():
+def test_chances_are_unknown_if_arrivals_or_recorded_delays_decide():
     delays = Delays(np.ones(3))
     assert of({"first": 2}).reporting(NAMES, 1, delays).chance is None
     recorded = DelaysByRound(np.ones(3), by_round=np.ones((1, 3)))
