@@ -121,6 +121,14 @@ UNFOLDED = """
   const rows = [...block.querySelectorAll("[data-item]:not([hidden])")].map(row => row.id);
   report([folded, block.matches(".folded"), rows]);
 """
+ASKED = """
+  const block = document.querySelector("[data-folded]");
+  const answers = ["Is Oort of FedScale any zebra?", "Is a zebra any giraffe?"].map(question => {
+    enter(block.querySelector("input[type=search]"), question);
+    return [...block.querySelectorAll("[data-item]:not([hidden])")].map(row => row.id);
+  });
+  report(answers);
+"""
 OPENED = """
   addEventListener("hashchange", () => {
     const card = document.getElementById("claim-c4");
@@ -142,6 +150,7 @@ COPIED = """
     [
         ("claims", FILTERED, [7, ["partly reproduced"], "1 of 7", []]),
         ("schemes", UNFOLDED, [True, False, ["oort-fedscale"]]),
+        ("schemes", ASKED, [["oort-fedscale"], []]),  # most words of the question, half or more
         ("first2022paper", OPENED, [True, 2, True]),  # a row for each setting; its row is in sight
         ("about", COPIED, True),
     ],

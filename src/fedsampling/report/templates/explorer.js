@@ -96,12 +96,14 @@ fields.search.addEventListener("input", () => {
   const words = searched(fields.search.value);
   const options = [...fields.view.options];
   const found = new Map(options.map(option => [option, words.filter(word => described(option).includes(word))]));
-  const most = Math.max(...[...found.values()].map(each => each.length));
-  const matches = options.filter(option => found.get(option).length === most && (most || !words.length));
+  // A word of the title counts more than one of a sampler or a figure.
+  const score = option => found.get(option).length + 2 * words.filter(word => option.text.toLowerCase().includes(word)).length;
+  const most = Math.max(...options.map(score));
+  const matches = options.filter(option => score(option) === most && (most || !words.length));
   for (const option of options) option.hidden = option.disabled = !matches.includes(option);
   const open = views.get(state.view).title;
   page.querySelector(".unknown").textContent = !matches.length ? `No experiment matches; this is still ${open}.` :
-    most < words.length ? `No experiment has all words; found: ${found.get(matches[0]).join(", ")}.` : "";
+    found.get(matches[0]).length < words.length ? `No experiment has all words; found: ${found.get(matches[0]).join(", ")}.` : "";
   if (!matches.length || !words.length) return;
   const chosen = matches.find(option => option.selected) ?? matches[0];
   const named = views.get(chosen.value).cases.find(name => words.some(word => word.length > 2 && name.toLowerCase().includes(word)));

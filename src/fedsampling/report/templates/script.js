@@ -45,10 +45,15 @@ for (const block of document.querySelectorAll("[data-filters]")) {
   }
   const show = () => {
     const wanted = searched(words.value);
+    // The items with the most words of a question, at least half of them.
+    const hits = new Map(items.map(item => {
+      const text = `${item.textContent} ${item.dataset.words ?? ""} ${item.dataset.paper ?? ""}`.toLowerCase();
+      return [item, wanted.filter(word => text.includes(word)).length];
+    }));
+    const most = Math.max(wanted.length / 2, ...hits.values());
     let shown = 0;
     for (const item of items) {
-      const text = `${item.textContent} ${item.dataset.words ?? ""} ${item.dataset.paper ?? ""}`.toLowerCase();
-      const fits = wanted.every(word => text.includes(word)) &&
+      const fits = hits.get(item) === (wanted.length ? most : 0) &&
         choices.every(c => !c.value || item.dataset[c.name].split("|").includes(c.value));
       item.hidden = !fits;
       shown += fits;
