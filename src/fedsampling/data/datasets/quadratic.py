@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.records import Positive, Range, Variance
+from fedsampling.base.records import Positive, PositiveFloat, Range
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset
@@ -29,7 +29,7 @@ class Quadratic(NetworkData, name="quadratic", title="Quadratic"):
     tests: Positive = Field(20, description="of each client")
     dimension: Positive = Field(500, description="d")
     eigenvalues: Range = Field((1.0, 10.0), description="range of those of the covariances")
-    noise: Variance = Field(0.001, description="standard deviation")
+    noise: PositiveFloat = Field(0.001, description="standard deviation")
     iid: bool = Field(False, description="one covariance for all clients")
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
