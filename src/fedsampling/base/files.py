@@ -8,7 +8,7 @@ The pipeline writes every file through :func:`write_bytes` or :func:`replacing`:
 a temporary file in the same folder, is flushed to the disk, and replaces the target by a rename,
 which POSIX makes atomic.  After a power failure either the old or the new file exists, complete.
 
-A file is damaged only if its digest or its decoding fails.  A file that cannot be read, for lack of
+A file is corrupt only if its digest or its decoding fails.  A file that cannot be read, for lack of
 permission, of file descriptors or of memory, or because a disk or server fails, may be intact: it
 is reported in one line, and never renamed, replaced or taken for missing.
 """

@@ -60,7 +60,9 @@ def read(path: Path) -> Software:
             address=f"https://doi.org/{raw['doi']}" if "doi" in raw else str(raw.get("url", "")),
         )
     except (KeyError, TypeError) as error:
-        raise InputError(f"{path}: lacks {error}; see the Citation File Format 1.2.0") from error
+        raise InputError(
+            f"{path}: missing key {error}; see the Citation File Format 1.2.0"
+        ) from error
 
 
 def software_bibtex(software: Software, finished: str | None, settings: Iterable[str]) -> str:
