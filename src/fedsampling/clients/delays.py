@@ -179,7 +179,7 @@ class Synthetic(DelayModel, name="synthetic"):
     """
 
     clients: Positive | None = hashed_if_set(
-        None, description="null: those of the training problem"
+        None, description="null: the clients of the training problem"
     )
     model_bytes: PositiveFloat | None = hashed_if_set(
         None, description="MS; null: four bytes for each parameter of the model that is trained"

@@ -133,7 +133,7 @@ def of_claim(software: Software, paper: Paper, claim: Claim, origin: Provenance 
     stands, fresh = standing(claim), claim.confirmation if claim.confirmed else None
     grade = LABELS.get(stands.grade, stands.grade)
     words = "" if grade == "paper's size" else f" ({grade})"
-    cited_claim = f"Claim {claim.id} of {paper.title}: {stands.verdict}{words}"
+    cited_claim = f"Claim {claim.id} of {paper.title}: {basis.verdict}{words}"
     cited_claim += (
         f", confirmed by a rule registered on {fresh.registered[:10]}" if fresh else ", explored"
     )

@@ -77,7 +77,7 @@ class Femnist(PooledData, name="femnist", title="FEMNIST (LEAF)"):
 
     @classmethod
     def stand_in(cls) -> Samples:
-        """Generate images, all for training: `load` splits those of each writer."""
+        """Generate images, all for training: `load` splits the images of each writer."""
         rng = stream(0, "data.femnist_like")
         y, writer = rng.integers(62, size=IMAGES), unequal(rng, IMAGES, WRITERS)
         drawn = images(

@@ -28,7 +28,7 @@ class Quadratic(NetworkData, name="quadratic", title="Quadratic"):
     samples: Positive = Field(100, description="n, of each client")
     tests: Positive = Field(20, description="of each client")
     dimension: Positive = Field(500, description="d")
-    eigenvalues: Range = Field((1.0, 10.0), description="range of those of the covariances")
+    eigenvalues: Range = Field((1.0, 10.0), description="range of the covariances' eigenvalues")
     noise: PositiveFloat = Field(0.001, description="standard deviation")
     iid: bool = Field(False, description="one covariance for all clients")
 

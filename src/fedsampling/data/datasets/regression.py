@@ -35,7 +35,7 @@ class Regression(ConvexData, name="regression", title="Linear regression"):
     agents: Positive = Field(description="K")
     samples: Positive = Field(description="N_k")
     dimension: Positive = Field(description="M")
-    eigenvalues: Range = Field(description="range of those of R_u,k")
+    eigenvalues: Range = Field(description="range of the eigenvalues of R_u,k")
     noise: Range | Few = Field(description="range of σ²_v,k, log-uniform; or a few noisy agents")
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:

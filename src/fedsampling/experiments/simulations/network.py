@@ -75,8 +75,8 @@ class Evaluation(Strict):
     )
     full_update: Positive | None = hashed_if_set(
         None,
-        "rounds between comparisons of the update with that of all clients, each as dear as a "
-        "round of them all; null: none",
+        "rounds between comparisons of the update with that of full participation, each of which "
+        "costs a round with all clients; null: none",
     )
 
 
