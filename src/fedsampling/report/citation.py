@@ -130,8 +130,8 @@ class Citation:
 
 def of_claim(software: Software, paper: Paper, claim: Claim, origin: Provenance | None) -> Citation:
     """Cite the verdict on a claim."""
-    stands, fresh = standing(claim), claim.confirmation if claim.confirmed else None
-    grade = LABELS.get(stands.grade, stands.grade)
+    basis, fresh = standing(claim), claim.confirmation if claim.confirmed else None
+    grade = LABELS.get(basis.grade, basis.grade)
     words = "" if grade == "paper's size" else f" ({grade})"
     cited_claim = f"Claim {claim.id} of {paper.title}: {basis.verdict}{words}"
     cited_claim += (
