@@ -1,6 +1,6 @@
 """The condition that ends a run before its last round: a target, or a duration."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -8,9 +8,6 @@ from pydantic import Field
 from fedsampling.base.arrays import Ints
 from fedsampling.base.records import Positive, PositiveFloat, Strict, hashed_if_set
 from fedsampling.learning.training.history import History
-
-if TYPE_CHECKING:
-    pass
 from fedsampling.learning.training.loop import Moment
 
 
