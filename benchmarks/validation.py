@@ -18,7 +18,7 @@ import fedsampling as fs
 from fedsampling.base.streams import Draws
 from fedsampling.data.datasets.regression import Regression
 from fedsampling.experiments.simulations import federated, network
-from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.learning.training.convex import ConvexWork
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
@@ -97,7 +97,7 @@ def mlp(runs: int) -> Game:
         rounds=ROUNDS,
         evaluation={"every": ROUNDS},
     )
-    learner = network.build_learner(settings, data, "embedded", Where(Path(), None))
+    learner = network.build_learner(settings, data, "embedded", RunContext(Path(), None))
     sampler = network.build_sampler(settings, learner, list(range(runs)))
     return Game(learner, sampler, np.arange(runs))
 

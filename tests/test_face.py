@@ -15,7 +15,7 @@ from tests.shared import ROOT, line_of, lines_of
 
 import fedsampling as fs
 from fedsampling.api.arguments import OTHER_KEYWORDS
-from fedsampling.experiments.simulations.simulation import Simulation, Where
+from fedsampling.experiments.simulations.simulation import RunContext, Simulation
 from fedsampling.learning.training.history import METRICS
 
 WORK = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 4}
@@ -62,7 +62,7 @@ def test_training_is_that_of_the_papers_runs(data):
         "evaluation": {"every": 2},
     }
     run = Simulation.model_validate(settings)
-    for seed, table in enumerate(run.simulate("embedded", [0, 1], Where(Path(), None)).tables):
+    for seed, table in enumerate(run.simulate("embedded", [0, 1], RunContext(Path(), None)).tables):
         of_seed = history[history["seed"] == seed].drop(columns="seed").reset_index(drop=True)
         pd.testing.assert_frame_equal(of_seed, table.astype({"metric": str}))
 

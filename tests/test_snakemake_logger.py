@@ -7,7 +7,7 @@ import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
 import snakemake_logger_plugin_fedsampling as plugin
-from snakemake_logger_plugin_fedsampling import LogHandler, LogHandlerSettings, Progress
+from snakemake_logger_plugin_fedsampling import LogHandler, LogHandlerSettings, Steps
 
 
 def record(text="", level=logging.INFO, **fields):
@@ -40,7 +40,7 @@ def log(tmp_path, monkeypatch):
 def test_remaining_steps_are_expected_to_take_as_long_as_the_finished_ones(monkeypatch):
     now = SimpleNamespace(at=100.0)
     monkeypatch.setattr(plugin.time, "monotonic", lambda: now.at)
-    progress = Progress()
+    progress = Steps()
     progress.planned({"simulate": 3, "draw_a": 1, "total": 4})
     for job in (1, 2, 3):
         progress.started(job, "simulate", f"Running {job}")
@@ -56,7 +56,7 @@ def test_remaining_steps_are_expected_to_take_as_long_as_the_finished_ones(monke
 
 
 def test_one_step_of_many_gives_no_estimate():
-    progress = Progress()
+    progress = Steps()
     progress.planned({"draw_a": 12, "total": 12})
     for job in range(3):
         progress.finished(job)

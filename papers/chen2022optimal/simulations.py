@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.records import NotNegative, Positive, Range, Share, Strict, Variance
+from fedsampling.base.records import NotNegative, Positive, PositiveFloat, Range, Share, Strict
 from fedsampling.base.streams import stream
 from fedsampling.experiments.simulations.simulation import (
     Progress,
@@ -104,12 +104,12 @@ class Dsgd(Simulation, name="dsgd"):
     dimension: Positive
     spread: NotNegative = Field(description="standard deviation of ln w_i before normalising")
     eigenvalues: Range = Field(description="range of those of the Hessians of f_i")
-    minima: tuple[Variance, NotNegative] = Field(
+    minima: tuple[PositiveFloat, NotNegative] = Field(
         description="of the minima's distances from zero: median, standard deviation of logarithm"
     )
     relative: NotNegative = Field(description="M of Assumption 1")
     noise: NotNegative = Field(description="σ² of Assumption 1")
-    start: Variance = Field(description="‖x^0 − x*‖")
+    start: PositiveFloat = Field(description="‖x^0 − x*‖")
     direction: Literal["random", "steepest"] = Field(
         "random", description="of the start from x*; steepest: where Σ w_i² f_i rises fastest"
     )

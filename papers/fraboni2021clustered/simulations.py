@@ -18,17 +18,17 @@ from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.network import (
     Evaluation,
-    Network,
+    NetworkSimulation,
     build_learner,
     build_sampler,
     load_problem,
 )
 from fedsampling.experiments.simulations.simulation import (
     Progress,
+    RunContext,
     Seed,
     Simulated,
     Simulation,
-    Where,
     tidy,
 )
 from fedsampling.learning.models.settings import Model
@@ -71,7 +71,11 @@ class Allocation(Simulation, name="allocation"):
     problem_seed: Seed = Field(0, description="draws the partition: the same for all seeds")
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
+        self,
+        data: str,
+        seeds: Sequence[int],
+        where: RunContext,
+        progress: Progress = lambda _: None,
     ) -> Simulated:
         """Train if the distributions depend on updates, and record them.
 
@@ -84,7 +88,7 @@ class Allocation(Simulation, name="allocation"):
         import pandas as pd
 
         shared = self.model_dump(exclude={"kind", "every"})
-        network = Network(evaluation=Evaluation(every=self.every), **shared)
+        network = NetworkSimulation(evaluation=Evaluation(every=self.every), **shared)
         problem = load_problem(network, data, where)
         learner = build_learner(network, problem, data, where)
         sampler = build_sampler(network, learner, seeds)

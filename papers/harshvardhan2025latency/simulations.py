@@ -27,9 +27,9 @@ from fedsampling.data.sources.sources import SOURCES
 from fedsampling.experiments.simulations.simulation import (
     NoSampler,
     Progress,
+    RunContext,
     Simulated,
     Simulation,
-    Where,
     tidy,
 )
 from fedsampling.samplers.delayhet import Bound
@@ -65,7 +65,11 @@ class DelayDraws(Simulation, name="delays"):
     sampler: NoSampler
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
+        self,
+        data: str,
+        seeds: Sequence[int],
+        where: RunContext,
+        progress: Progress = lambda _: None,
     ) -> Simulated:
         """Draw the delays of one population per seed.
 

@@ -23,10 +23,10 @@ from fedsampling.experiments.simulations.federated import (
 )
 from fedsampling.experiments.simulations.simulation import (
     Progress,
+    RunContext,
     Seed,
     Simulated,
     Simulation,
-    Where,
     tidy,
 )
 from fedsampling.learning.training.convex import ConvexWork, aggregate
@@ -63,7 +63,11 @@ class Gradient(Simulation, name="gradient"):
         return self
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
+        self,
+        data: str,
+        seeds: Sequence[int],
+        where: RunContext,
+        progress: Progress = lambda _: None,
     ) -> Simulated:
         """Draw the estimate many times and compare it with the exact gradient.
 

@@ -39,7 +39,7 @@ class LogHandler(LogHandlerBase):
     needs_rulegraph = False
 
     def __post_init__(self) -> None:
-        self.progress = Progress()
+        self.progress = Steps()
         self.log: Path | None = None
         self.terminal = sys.stderr.isatty()
         self.stopped = False
@@ -100,7 +100,7 @@ class LogHandler(LogHandlerBase):
         sys.stderr.flush()
 
 
-class Progress:
+class Steps:
     """Steps done and the estimated time left: every step is expected to take the same time.
 
     Some take much longer, so there is no estimate before a third of the steps, and the time that a

@@ -18,7 +18,7 @@ from fedsampling.base.stopping import (
     parse_left,
     requeue,
     seconds_left,
-    watching,
+    stopping_on_signals,
 )
 from fedsampling.workflow.project import CALL_LOCK, JOBS_LOCK
 
@@ -75,7 +75,7 @@ def test_a_job_stops_its_grace_before_the_limit(monkeypatch, grace, seconds, sto
     monkeypatch.setenv(END_VARIABLE, "100")
     now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    with watching(grace) as stop:
+    with stopping_on_signals(grace) as stop:
         now[0] += seconds
         assert stop() is stops
 
@@ -83,7 +83,7 @@ def test_a_job_stops_its_grace_before_the_limit(monkeypatch, grace, seconds, sto
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_a_signal_stops_a_simulation_that_checks_for_it(number):
     before = signal.getsignal(number)
-    with watching(0) as stop:
+    with stopping_on_signals(0) as stop:
         assert not stop()
         os.kill(os.getpid(), number)
         assert stop()
@@ -101,14 +101,14 @@ def test_a_simulation_without_checkpoints_ends_and_cleans_up(number):
         finally:
             cleaned.append(True)
 
-    with pytest.raises(SystemExit) as ended, watching(0):
+    with pytest.raises(SystemExit) as ended, stopping_on_signals(0):
         work()
     assert ended.value.code == 128 + number
     assert cleaned
 
 
 def test_a_simulation_without_checkpoints_continues_after_sigusr1():
-    with watching(0) as stop:
+    with stopping_on_signals(0) as stop:
         os.kill(os.getpid(), signal.SIGUSR1)
         assert stop()  # known, should it ask later
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import fedsampling as fs
-from fedsampling.experiments.simulations.simulation import Simulation, Where
+from fedsampling.experiments.simulations.simulation import RunContext, Simulation
 from fedsampling.experiments.specs import RunSpec
 
 RNG = np.random.default_rng(0)
@@ -85,7 +85,7 @@ def test_the_pipeline_gives_the_same_numbers_and_its_hash_covers_the_files(tmp_p
         return RunSpec(run.model_dump(mode="json"), "generated", 0).hash
 
     run = simulation()
-    table = run.simulate("official", [0], Where(tmp_path, None)).tables[0]
+    table = run.simulate("official", [0], RunContext(tmp_path, None)).tables[0]
     expected = trained("seconds", delays=BY_ROUND, availability=TRACE)
     assert table[table["metric"] == "seconds"]["value"].tolist() == expected == [2, 8, 16, 23, 28]
     assert hash_of(simulation()) == hash_of(run)

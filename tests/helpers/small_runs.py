@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from fedsampling.experiments.resolving import load_kinds
-from fedsampling.experiments.simulations.simulation import Simulation, Where
+from fedsampling.experiments.simulations.simulation import RunContext, Simulation
 
 SMALL = yaml.safe_load("""
 allocation:
@@ -48,7 +48,7 @@ selection:
 weights: {clients: 5, m: 2, importance: equal, draws: 50, sampler: {name: md}}
 """)
 SMALL["inclusion"]["probabilities"] = [1 / 3, 1 / 6, 1 / 3, 1 / 6]
-NOWHERE = Where(Path("nowhere"), None)
+NOWHERE = RunContext(Path("nowhere"), None)
 
 
 def load_all_kinds():

@@ -42,5 +42,5 @@ def test_the_doi_is_the_address_in_an_entry(tmp_path):
 
 def test_an_incomplete_citation_cff_gets_one_line(tmp_path):
     (tmp_path / "CITATION.cff").write_text("title: x")
-    with pytest.raises(InputError, match="lacks 'version'"):
+    with pytest.raises(InputError, match="missing key 'version'"):
         citation.read(tmp_path / "CITATION.cff")

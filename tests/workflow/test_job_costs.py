@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from fedsampling.base.errors import InputError
-from fedsampling.experiments.simulations.network import Network
-from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.experiments.simulations.network import NetworkSimulation
+from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.learning.training.launches import H100
 from fedsampling.workflow.job_costs import (
     available_data,
@@ -17,7 +17,7 @@ from fedsampling.workflow.job_costs import (
 )
 from fedsampling.workflow.plan import plan
 
-PAPERS, WHERE = Path(__file__).parents[2] / "papers", Where(Path("unused"), None)
+PAPERS, WHERE = Path(__file__).parents[2] / "papers", RunContext(Path("unused"), None)
 # The stand-in of MNIST has 6000 training samples over 100 clients, and 1000 tests.
 FULL = {"name": "full"}
 
@@ -34,7 +34,7 @@ def settings(sampler, **changes):
         "evaluation": {"every": 10},
         "delays": {"name": "synthetic"},
     }
-    return Network.model_validate(defaults | changes)
+    return NetworkSimulation.model_validate(defaults | changes)
 
 
 @pytest.mark.parametrize(

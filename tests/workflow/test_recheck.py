@@ -6,7 +6,7 @@ from tests.shared import PAPERS
 from fedsampling.base.records import check
 from fedsampling.evidence import recomputed
 from fedsampling.experiments.config import parse
-from fedsampling.experiments.simulations.simulation import Simulation, Where
+from fedsampling.experiments.simulations.simulation import RunContext, Simulation
 from fedsampling.experiments.specs import RunSpec
 from fedsampling.runs import store
 from fedsampling.runs.execute import execute
@@ -81,7 +81,7 @@ def test_rounding_explains_differences_of_runs_that_amplify_it(tmp_path, sampler
         "evaluation": {"every": 10, "training_loss": False},
     }
     simulation = check(Simulation, settings, "")
-    where = Where(tmp_path, None)
+    where = RunContext(tmp_path, None)
     (table,) = simulation.simulate("generated", [0], where).tables
     run = RunSpec({}, "generated", 0)
     assert rechecking.is_sensitive(simulation, run, table, where) == sensitive

@@ -3,15 +3,8 @@
 import os
 import signal
 import time
-from pathlib import Path
-from types import SimpleNamespace
-
-import pytest
 
 from fedsampling.base.stopping import END_VARIABLE, EXIT_UNFINISHED
-from fedsampling.experiments.config import Config
-from fedsampling.workflow import run as running
-from fedsampling.workflow.project import Project
 
 
 def nothing(stop):
@@ -30,40 +23,6 @@ def deaf(stop):
 def signalled_at_the_end(stop):
     assert not stop()
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-@pytest.fixture
-def batch(tmp_path, monkeypatch):
-    """Run a batch of jobs that do as functions do; return its exit status and who has finished."""
-
-    def execute(jobs, config, results, progress, stop):
-        jobs[0].work(stop)
-        return [Path(jobs[0].name)]
-
-    monkeypatch.setattr(running, "stacks", lambda jobs: [[job] for job in jobs])
-    monkeypatch.setattr(running, "execute", execute)
-    for name in ("SLURM_JOB_ID", END_VARIABLE):
-        monkeypatch.delenv(name, raising=False)
-
-    def run(*works):
-        jobs = [
-            SimpleNamespace(
-                name=f"{number}-{work.__name__}",
-                uses_gpu=hasattr(work, "uses_gpu"),
-                runs=[SimpleNamespace(hash="")],
-                work=work,
-            )
-            for number, work in enumerate(works)
-        ]
-        finished = []
-        project = Project(Config(), tmp_path)
-        try:
-            status = running.execute_all(jobs, project, lambda path: finished.append(path.name))
-        except SystemExit as ended:
-            return int(str(ended.code)), finished
-        return status, finished
-
-    return run
 
 
 def test_no_job_begins_after_a_signal(batch, capfd):

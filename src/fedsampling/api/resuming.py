@@ -14,7 +14,7 @@ from fedsampling.base.contents import content_of
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import members_within
 from fedsampling.base.files import check_writable, digest
-from fedsampling.base.stopping import Stop, Stopped, watching
+from fedsampling.base.stopping import Stop, Stopped, stopping_on_signals
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_arrays import sha256_of
 from fedsampling.experiments.fingerprints import fingerprint
@@ -60,7 +60,7 @@ def resumable(
     if len(tables := [run.table for run in runs if run is not None]) == len(seeds):
         return tables
     is_main = threading.current_thread() is threading.main_thread()  # which alone gets signals
-    with watching(GRACE_SECONDS) if is_main else nullcontext(Stop()) as stop:
+    with stopping_on_signals(GRACE_SECONDS) if is_main else nullcontext(Stop()) as stop:
         file = folder / "checkpoints" / f"{key}.npz"
         checkpoint = Checkpoint(file, key, CHECKPOINT_SECONDS, stop)
         try:

@@ -43,7 +43,7 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.evidence.directions import DIRECTIONS, declared
 from fedsampling.experiments.config import MIRROR_VARIABLE, Config
 from fedsampling.experiments.simulations.network import Training
-from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.samplers.protocol.base import Scheme
 
@@ -193,7 +193,7 @@ def train(
         )
     numbers = check(Numbers, {"seeds": plain_numbers(seeds), "threads": plain_numbers(threads)}, "")
     mirror = os.environ.get(MIRROR_VARIABLE) or None
-    where = Where(CACHE, mirror, available_device(check(Config, {"device": device}, "")))
+    context = RunContext(CACHE, mirror, available_device(check(Config, {"device": device}, "")))
     source = "official" if data.inputs else "embedded"
     named, watch = checked.sampler.named, _watching(on_round, numbers.seeds)
     # Diverging runs overflow in every round; a single warning at the end reports them.
@@ -208,7 +208,7 @@ def train(
             options = (tell, network, dict(metrics or {}), watch)
 
             def compute(saved: Checkpoint) -> list["pd.DataFrame"]:
-                folders = replace(where, checkpoint=saved)
+                folders = replace(context, checkpoint=saved)
                 return checked.on(data, source, numbers.seeds, folders, *options)
 
             users_code = [model if is_own(model) else None, loss, metrics]

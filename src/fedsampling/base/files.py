@@ -8,7 +8,7 @@ The pipeline writes every file through :func:`write_bytes` or :func:`replacing`:
 a temporary file in the same folder, is flushed to the disk, and replaces the target by a rename,
 which POSIX makes atomic.  After a power failure either the old or the new file exists, complete.
 
-A file is damaged only if its digest or its decoding fails.  A file that cannot be read, for lack of
+A file is corrupt only if its digest or its decoding fails.  A file that cannot be read, for lack of
 permission, of file descriptors or of memory, or because a disk or server fails, may be intact: it
 is reported in one line, and never renamed, replaced or taken for missing.
 """
@@ -75,7 +75,7 @@ def decoding(path: Path, damage: str, fix: str) -> Iterator[None]:
         raise _unreadable(path, "not enough memory") from error
     except ImportError as error:  # of a part of the decoder, for example without file descriptors
         raise _unreadable(path, str(error)) from error
-    except OSError as error:  # decoders' own have no number, or that of a seek to nowhere
+    except OSError as error:  # of decoders: without a number, or with the number of an invalid seek
         if error.errno not in (None, errno.EINVAL, errno.ENOENT, errno.ENOTDIR):
             raise _unreadable(path, error.strerror or str(error)) from error
         raise CorruptError(f"{path}: {damage}; {fix}") from error
@@ -106,9 +106,7 @@ def checked(path: Path) -> Path:
     absolute = Path(os.path.abspath(path))
     around = [folder for folder in _guarded if absolute != folder and folder in absolute.parents]
     if around and not is_below(absolute, max(around, key=lambda folder: len(folder.parts))):
-        raise InputError(
-            f"{path}: a symbolic link leads out of the folder; replace it by a folder of its own"
-        )
+        raise InputError(f"{path}: a symbolic link leads out of the folder; replace it by a folder")
     return path
 
 

@@ -272,7 +272,7 @@ def _counts(name: str) -> bool:
 
 
 def _of_guest(name: str) -> bool:
-    """Whether a file that is nobody's counts because users' code opens it."""
+    """Whether a file outside all known folders counts, because users' code opens it."""
     hidden = any(part.startswith(".") for part in Path(name).parts)
     if hidden or name.startswith(SYSTEM) or _is_ignored(name):
         return False

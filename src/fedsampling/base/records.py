@@ -21,10 +21,10 @@ from fedsampling.base.strict_numbers import with_strict_numbers
 
 # Number types that many records share.
 Positive = Annotated[int, Field(ge=1)]
-Variance = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-Part = Annotated[float, Field(gt=0, le=1)]
+Proportion = Annotated[float, Field(gt=0, le=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # a 32-bit word, see fedsampling.base.streams
 
 
@@ -35,7 +35,7 @@ def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
 
 
 InOrder = AfterValidator(_in_order)
-Range = Annotated[tuple[Variance, Variance], InOrder]
+Range = Annotated[tuple[PositiveFloat, PositiveFloat], InOrder]
 Counts = Annotated[tuple[Positive, Positive], InOrder]
 
 

@@ -56,7 +56,7 @@ class Stop:
 
 
 @contextmanager
-def watching(grace: float) -> Iterator[Stop]:
+def stopping_on_signals(grace: float) -> Iterator[Stop]:
     """Yield a :class:`Stop` that follows this process's time limit and signals.
 
     SIGUSR1 requests the job to stop.  So do SIGTERM and Ctrl-C if the simulation checks its

@@ -27,7 +27,7 @@ from pydantic import Field
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
-from fedsampling.base.records import InOrder, Part, hashed_if_set
+from fedsampling.base.records import InOrder, Proportion, hashed_if_set
 from fedsampling.base.streams import uniforms
 
 
@@ -63,7 +63,7 @@ class Availability(Named, package="fedsampling.clients"):
 class Bernoulli(Availability, name="bernoulli"):
     """Independent availability of each client in each round (Wang, Ji 2022)."""
 
-    rate: Annotated[tuple[Part, Part], InOrder] = Field(
+    rate: Annotated[tuple[Proportion, Proportion], InOrder] = Field(
         (0.5, 0.5), description="range of a client's share of rounds, drawn uniformly"
     )
     by: Literal["random", "label"] = hashed_if_set(

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
-from fedsampling.base.records import Positive, Range, Variance, hashed_if_set
+from fedsampling.base.records import Positive, PositiveFloat, Range, hashed_if_set
 from fedsampling.base.streams import stream, uniforms
 
 
@@ -179,9 +179,9 @@ class Synthetic(DelayModel, name="synthetic"):
     """
 
     clients: Positive | None = hashed_if_set(
-        None, description="null: those of the training problem"
+        None, description="null: the clients of the training problem"
     )
-    model_bytes: Variance | None = hashed_if_set(
+    model_bytes: PositiveFloat | None = hashed_if_set(
         None, description="MS; null: four bytes for each parameter of the model that is trained"
     )
     speed: Range = Field((200e3, 5e6), description="range of c_i, bytes per second")

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
-from fedsampling.base.records import Positive, Strict, Variance
+from fedsampling.base.records import Positive, PositiveFloat, Strict
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
 from fedsampling.clients.recorded import RecordedRounds
@@ -36,7 +36,7 @@ class Failures(Strict):
     reports: RecordedRounds | None = Field(
         None, description="your own trace of the rounds in which a client, if selected, reports"
     )
-    deadline: Variance | None = Field(
+    deadline: PositiveFloat | None = Field(
         None, description="seconds that the server waits in a round; null: for all"
     )
     first: Positive | None = Field(

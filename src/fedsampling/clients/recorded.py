@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, naming
-from fedsampling.base.records import Variance
+from fedsampling.base.records import PositiveFloat
 from fedsampling.clients.availability import Availability
 from fedsampling.clients.delays import DelayModel, Delays
 from fedsampling.data.user_files import ClientsTable
@@ -80,10 +80,10 @@ class DelaysByRound(Delays):
 class RecordedRounds(ClientsTable):
     """Your own trace, a table with the columns client, from and to (excluded), in rounds."""
 
-    round_seconds: Variance | None = Field(
+    round_seconds: PositiveFloat | None = Field(
         None, description="from and to are seconds, and a round begins every so many; null: rounds"
     )
-    period: Variance | None = Field(
+    period: PositiveFloat | None = Field(
         None, description="the trace repeats after this time, in the unit of from and to; null: not"
     )
 

@@ -1,7 +1,7 @@
-"""Samples of all clients and tests are on one scale, or refused.
+"""Check that the samples of all clients, and the tests, are on one scale.
 
-Bytes 0…255 beside fractions 0…1, bytes beside bits, and images of 8 beside 16 bits are samples that
-were converted differently.  Measurements whose size differs by client pass.
+Samples that were converted differently are refused: bytes 0…255 mixed with fractions 0…1, bytes
+with bits, and images of 8 with images of 16 bits.  Measurements whose size differs by client pass.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.data.federated import FederatedDataset
 
-# Scales differ if whole numbers, some large, stand beside fractions, all small.
+# Scales differ if some clients have whole numbers, some of them large, and others small fractions.
 MIN_LARGE, MAX_SMALL, MIN_WHOLE = 100.0, 10.0, 16  # the last: how many whole numbers prove it
 MAX_BYTE, MAX_CENTRED = 255, 128  # of bytes from 0, and from −128
 MIN_PIXELS = 16  # features of a table that may be an image

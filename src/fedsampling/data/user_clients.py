@@ -68,7 +68,7 @@ def from_clients(
     trains = {name: train for name, (train, _) in parts.items()}
     tests = {name: test for name, (_, test) in parts.items() if test is not None}
     if tests and (key := next((key for key in ("x_test", "test_share") if key in options), None)):
-        raise InputError(f"{key}: the clients have tests of their own; remove one of the two")
+        raise InputError(f"{key}: cannot be combined with tests of each client; remove one")
     keywords: dict[str, Any] = {**options}
     if tests:
         x, y, clients = _pooled(tests, "tests ")

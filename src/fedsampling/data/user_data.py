@@ -151,7 +151,9 @@ def federated(
         owner = owner.astype(np.int64)
     if clients_test is not None:
         if names is None or x_test is None or partition is not None:
-            raise InputError("clients_test: requires clients and x_test, without a partition")
+            raise InputError(
+                "clients_test: needs clients and x_test; cannot be combined with partition"
+            )
         tested = owners(clients_test, len(test.y), "clients_test")
         owner_test = places(tested, names, "clients_test")
     content = (*train, *test, *(part for part in (owner, owner_test) if part is not None))

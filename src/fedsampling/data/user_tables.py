@@ -141,7 +141,7 @@ def _values(values: Any) -> Any:
 
 
 def _name(name: Any, columns: Columns, key: str) -> Any:
-    """Return the name if it is that of a column."""
+    """Return the name of a column; raise InputError if there is no such column."""
     if not isinstance(name, Hashable) or name not in columns:
         if alike := [column for column in columns if str(column) == str(name)]:
             given, known = (type(value).__name__ for value in (name, alike[0]))
@@ -153,7 +153,7 @@ def _name(name: Any, columns: Columns, key: str) -> Any:
 
 
 def _marked(values: Any, column: str) -> Bools:
-    """Return which rows are test samples: true, 1 or "test" beside false, 0 or "train"."""
+    """Return which rows are test samples: true, 1 or "test"; others have false, 0 or "train"."""
     marks = one_type(values, column)
     words: list[set[Any]] = [{True, False}, {"train", "test"}]  # 1 equals True
     if not any({*marks.tolist()} <= known for known in words):
@@ -200,7 +200,7 @@ def _table(
 
 
 def _matrix(columns: Columns, features: Sequence[Any]) -> NDArray[Any]:
-    """Return columns of numbers as they are; the error names all that are not numeric."""
+    """Return columns of numbers unchanged; the error names all columns that are not numeric."""
     x = {name: as_array(columns[name], f"frame: column {name!r}") for name in features}
     for name, values in x.items():
         check_no_dates(values.ravel(), name)

@@ -70,7 +70,7 @@ def fingerprint(*modules: str, papers: Path = PAPERS) -> str:
 
 
 def sources(modules: Iterable[str], papers: Path = PAPERS) -> set[str]:
-    """Return `modules` and all that they import of this project, but not those in ``NEUTRAL``."""
+    """Return `modules` and their imports within this project, except those in ``NEUTRAL``."""
     visited: set[str] = set()
     pending = [module for module in modules if _is_module(module, papers)]
     while pending:
@@ -106,7 +106,7 @@ def _neutral(module: str) -> bool:
 
 @cache
 def _imports(module: str, papers: Path) -> set[str]:
-    """Return what a module imports of this project, in functions as well, without ``NEUTRAL``."""
+    """Return a module's imports within this project, also in functions, without ``NEUTRAL``."""
     path = path_of(module, papers)
     names = set()
     for start, name in _read(path)[1]:

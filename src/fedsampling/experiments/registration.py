@@ -54,7 +54,7 @@ class Registered(Strict):
 def twin(experiment: Mapping[str, Any], confirm: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the experiment with fresh seeds that ``confirm`` describes.
 
-    It has as many seeds as the last look, and exists at one scale: that of the key ``scale``, by
+    It has as many seeds as the last look.  It exists only at the scale that ``scale`` names, by
     default the paper's size.
     """
     changes = {"scale": "paper", **confirm}

@@ -164,7 +164,7 @@ class Experiment(Strict):
     seeds: Seeds = Field(description="a list, or a number n for 0, …, n − 1")
     seed_block: Positive = Field(1, description="seeds that one job runs together")
     jobs_per_process: Positive = Field(
-        1, description="short jobs that one process runs in turn, which starts only once"
+        1, description="short jobs that one process runs one after another, to start only once"
     )
     worlds: bool = hashed_if_set(
         False,
@@ -382,7 +382,7 @@ def _covers(larger: Experiment, smaller: Experiment) -> bool:
 
 
 def _is_used(path: Sequence[str], experiment: Experiment) -> bool:
-    """Whether some case uses the experiment's value at this path, instead of its own."""
+    """Whether a case uses the experiment's value at this path, rather than setting its own."""
     mark = object()
     marked: Any = mark
     for key in reversed(path):

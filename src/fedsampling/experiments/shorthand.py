@@ -37,7 +37,7 @@ def write_out(experiments: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, 
 
 
 def matching(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Replace each pattern in a list by the names that match it; one without match stays."""
+    """Replace each pattern by the names that match it; patterns without a match are kept."""
     return [name for pattern in patterns for name in fnmatch.filter(names, pattern) or [pattern]]
 
 

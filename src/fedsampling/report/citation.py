@@ -60,7 +60,9 @@ def read(path: Path) -> Software:
             address=f"https://doi.org/{raw['doi']}" if "doi" in raw else str(raw.get("url", "")),
         )
     except (KeyError, TypeError) as error:
-        raise InputError(f"{path}: lacks {error}; see the Citation File Format 1.2.0") from error
+        raise InputError(
+            f"{path}: missing key {error}; see the Citation File Format 1.2.0"
+        ) from error
 
 
 def software_bibtex(software: Software, finished: str | None, settings: Iterable[str]) -> str:
@@ -128,10 +130,10 @@ class Citation:
 
 def of_claim(software: Software, paper: Paper, claim: Claim, origin: Provenance | None) -> Citation:
     """Cite the verdict on a claim."""
-    stands, fresh = standing(claim), claim.confirmation if claim.confirmed else None
-    grade = LABELS.get(stands.grade, stands.grade)
+    basis, fresh = standing(claim), claim.confirmation if claim.confirmed else None
+    grade = LABELS.get(basis.grade, basis.grade)
     words = "" if grade == "paper's size" else f" ({grade})"
-    cited_claim = f"Claim {claim.id} of {paper.title}: {stands.verdict}{words}"
+    cited_claim = f"Claim {claim.id} of {paper.title}: {basis.verdict}{words}"
     cited_claim += (
         f", confirmed by a rule registered on {fresh.registered[:10]}" if fresh else ", explored"
     )

@@ -49,7 +49,7 @@ class Strip:
     """A claim on the scale of all claims: ours over the paper's number, or over the rule's bound.
 
     `bars`: the exploring runs, then fresh seeds. `holds`: start and width of the region that the
-    rule accepts. `reference`: what stands at one, as text.
+    rule accepts. `reference`: what the value 1 means, as text.
     """
 
     bars: tuple[Bar, ...]

@@ -74,7 +74,7 @@ def load(
     nonempty = tuple(chapter for chapter in chapters if chapter.exhibits or chapter.paper.omitted)
     if not any(chapter.exhibits for chapter in nonempty):
         raise InputError(
-            f"{results / 'artefacts'}: holds no artefact; run 'fedsampling draw <paper>' first"
+            f"no artefacts in {results / 'artefacts'}; run 'fedsampling draw <paper>' first"
         )
     return nonempty
 

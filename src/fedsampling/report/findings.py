@@ -77,7 +77,7 @@ def sections(paper: Paper, claims: Sequence[Claim], artefacts: Path) -> tuple[st
 class Published:
     """A paper's findings as HTML; empty unless ``docs/findings.md`` has the same numbers.
 
-    `highlights`: sentences for the first page, by what they are about, such as "It depends".
+    `highlights`: sentences for the first page, by topic, such as "It depends".
     `errors`: table of the errors in the paper's theory.
     """
 
@@ -144,7 +144,7 @@ class _Numbers:
         }
 
     def table(self) -> str:
-        """Tabulate the empirical claims that were run, and count those of the other kinds."""
+        """Tabulate the empirical claims that were run, and count all other claims."""
         return macro("findings.md.j2", "table", self._claims.values(), main_number, with_grade)
 
     def choices(self) -> str:

@@ -60,8 +60,8 @@ class MapRow:
 
 def tallies(claims: Iterable[Claim]) -> dict[Grade, dict[Verdict, int]]:
     """Count claims by grade and verdict that occur, in the order of grades and verdicts."""
-    stands = [standing.standing(claim) for claim in claims]
-    counts = Counter((each.grade, each.verdict) for each in stands)
+    bases = [standing.standing(claim) for claim in claims]
+    counts = Counter((basis.grade, basis.verdict) for basis in bases)
     by_grade = {
         grade: {word: counts[grade, word] for word in VERDICTS if counts[grade, word]}
         for grade in GRADES

@@ -1,7 +1,7 @@
 """How many claims are answered and confirmed, in the sentences that report, README and CLI share.
 
-A claim stands with the verdict of its fresh seeds if these answer it, or else with that of the runs
-that explored it.
+The verdict on fresh seeds counts if they answer the claim; otherwise, the verdict of the runs that
+explored it does.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 @dataclass(frozen=True)
 class Standing:
-    """The verdict, grade and parts with which a claim stands."""
+    """The verdict of a claim that counts, with its grade and parts."""
 
     verdict: Verdict
     grade: Grade
@@ -52,7 +52,7 @@ class Segment:
 
 
 def standing(claim: Claim) -> Standing:
-    """Return with what a claim stands: its fresh seeds if these answer it."""
+    """Return the verdict that counts: on fresh seeds if they answer the claim."""
     basis = claim.confirmation if claim.confirmed and claim.confirmation else claim
     return Standing(basis.verdict, basis.grade, basis.parts)
 
@@ -122,5 +122,5 @@ def sentences(claims: Collection[Claim], papers: int) -> list[str]:
 
 
 def _parts(claim: Claim) -> list[Part]:
-    """Return the parts with which a claim stands; a claim without parts is one part."""
+    """Return the parts of the verdict that counts; a claim without parts is one part."""
     return [*standing(claim).parts.values()] or ["holds" if claim.answered else "open"]

@@ -19,8 +19,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable, digest, write_json
 from fedsampling.base.stopping import Stop
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.simulations.network import Network
-from fedsampling.experiments.simulations.simulation import Simulated, Where
+from fedsampling.experiments.simulations.network import NetworkSimulation
+from fedsampling.experiments.simulations.simulation import RunContext, Simulated
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.runs import store
@@ -30,7 +30,7 @@ from fedsampling.runs.made import generation_of, record_of_job
 from fedsampling.runs.places import run_stores
 from fedsampling.runs.users_inputs import read_by_users, recording_of_users, users_code
 
-Progress = Callable[[str, int, int], None]
+Reporter = Callable[[str, int, int], None]
 
 
 def stacks(jobs: Iterable[Job]) -> list[list[Job]]:
@@ -41,7 +41,7 @@ def stacks(jobs: Iterable[Job]) -> list[list[Job]]:
         key = (job.experiment_id, job.sampler, job.block, job.code)
         for group in groups.setdefault(key, []):
             first = group[0].simulation
-            if isinstance(first, Network) and first.stacks_with(job.simulation):
+            if isinstance(first, NetworkSimulation) and first.stacks_with(job.simulation):
                 group.append(job)
                 break
         else:
@@ -51,7 +51,7 @@ def stacks(jobs: Iterable[Job]) -> list[list[Job]]:
 
 
 def execute(
-    jobs: Sequence[Job], config: Config, results: Path, progress: Progress, stop: Stop | None = None
+    jobs: Sequence[Job], config: Config, results: Path, progress: Reporter, stop: Stop | None = None
 ) -> list[Path]:
     """Compute the missing runs of a job, or of a group of :func:`stacks`; write their manifests.
 
@@ -88,14 +88,14 @@ def execute(
             lambda owner: print(waiting(job.name, owner), file=sys.stderr, flush=True),
         ):
             if due := unfinished():  # another process may have computed them
-                where = _where(job, due, config, results, stop)
-                simulated, facts = _compute(job, due, where, progress)
+                context = _context(job, due, config, results, stop)
+                simulated, facts = _compute(job, due, context, progress)
                 for (_, run), table in zip(due, simulated.tables, strict=True):
                     metadata = {"code": job.code, **facts, "hash": run.hash, "spec": run.identity}
                     read.update(facts.get("read", {}))
                     result = store.load(store.save(target, table, metadata))
                     digests[run.hash] = result.metadata["digest"]
-                where.checkpoint.remove()
+                context.checkpoint.remove()
     progress(job.name, 1, 1)
     for record, generation in zip(records, generations, strict=True):
         if read or generation:
@@ -108,19 +108,19 @@ def execute(
     return paths
 
 
-def _where(
+def _context(
     job: Job, due: Sequence[tuple[Job, RunSpec]], config: Config, results: Path, stop: Stop | None
-) -> Where:
+) -> RunContext:
     """Return the data folder, device and checkpoint for the simulation of these runs."""
     key = digest([job.code, *(run.hash for _, run in due)])
     path = results / "checkpoints" / f"{key}.npz"
     checkpoint = Checkpoint(path, key, config.checkpoint_seconds, stop or (lambda: False))
     trained_on = device(config) if job.uses_gpu else "cpu"
-    return Where(results / "data", config.mirror, trained_on, checkpoint)
+    return RunContext(results / "data", config.mirror, trained_on, checkpoint)
 
 
 def _compute(
-    job: Job, due: Sequence[tuple[Job, RunSpec]], where: Where, progress: Progress
+    job: Job, due: Sequence[tuple[Job, RunSpec]], context: RunContext, progress: Reporter
 ) -> tuple[Simulated, dict[str, Any]]:
     """Simulate the runs that are due; return the results and their common metadata."""
     if any(run.hash != replace(run, hash="").hash for _, run in due):
@@ -143,11 +143,11 @@ def _compute(
     ):
         data, seeds = due[0][1].data, [run.seed for _, run in due]
         simulation = due[0][0].simulation
-        if isinstance(simulation, Network):
+        if isinstance(simulation, NetworkSimulation):
             variants: Any = [member.simulation for member, _ in due]
-            simulated = simulation.simulate_stacked(variants, data, seeds, where, report)
+            simulated = simulation.simulate_stacked(variants, data, seeds, context, report)
         else:
-            simulated = simulation.simulate(data, seeds, where, report)
+            simulated = simulation.simulate(data, seeds, context, report)
     seconds = time.perf_counter() - clock
     read = read_by_users(due[0][0]) if observed else {}
     return simulated, {
@@ -158,8 +158,8 @@ def _compute(
         "finished": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         "seconds": round(seconds / len(due), 4),  # the stacked seeds share the job's time
         "peak_mb": machine.peak_megabytes(),
-        **environment(where.device, networks=job.uses_gpu),
-        **where.notes,
+        **environment(context.device, networks=job.uses_gpu),
+        **context.notes,
     }
 
 

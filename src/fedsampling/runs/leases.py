@@ -39,14 +39,14 @@ def hold_leases(
         )
         for path in sorted(paths)
     ]
-    told: set[str] = set()
+    reported: set[str] = set()  # owners
     with ExitStack() as stack:
         for number, lease in enumerate(leases):
             with writing(path := Path(lease.lock_file)):
                 while not lease.is_locked:
                     if not _acquired(lease, 0) and not _freed(lease, path):
-                        if (owner := _owner(lease)) not in told:
-                            told.add(owner)
+                        if (owner := _owner(lease)) not in reported:
+                            reported.add(owner)
                             on_wait(owner)
                         # The time without a touch begins for all leases, so they expire together.
                         for later in leases[number + 1 :]:

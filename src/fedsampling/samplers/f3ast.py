@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import Part, Positive
+from fedsampling.base.records import Positive, Proportion
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.slots import Setup, Slots, View
@@ -71,7 +71,9 @@ class F3AST(Scheme, name="f3ast", title="Sampling by participation rates (F3AST)
     """
 
     m: Positive
-    beta: Part = Field(default=0.001, description="β: weight of the current round in the rates")
+    beta: Proportion = Field(
+        default=0.001, description="β: weight of the current round in the rates"
+    )
 
     unbiased = False
     failure_weights = "own"  # the rates are those of the reports

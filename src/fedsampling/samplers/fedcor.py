@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import Part, Positive
+from fedsampling.base.records import Positive, Proportion
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.draws import distinct
@@ -142,10 +142,10 @@ class FedCor(
     history: Positive = Field(
         default=10, description="M: age in rounds of the oldest observed change"
     )
-    forget: Part = Field(
+    forget: Proportion = Field(
         default=0.8, description="γ: factor on the weight of a round for each later one"
     )
-    discount: Part = Field(
+    discount: Proportion = Field(
         default=0.9, description="β: factor on a client's gain for each selection"
     )
     dimension: Positive = Field(default=15, description="of the clients' positions")

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.records import Positive, Variance
+from fedsampling.base.records import Positive, PositiveFloat
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.draws import distinct
@@ -83,7 +83,7 @@ class FedCS(Scheme, name="fedcs", title="Client selection by deadline (FedCS)", 
     """
 
     d: Positive = Field(description="number of random clients whose resources are requested")
-    deadline: Variance | None = Field(
+    deadline: PositiveFloat | None = Field(
         default=None, description="T_round in seconds; null: the median client's seconds"
     )
     upload: Annotated[float, Field(ge=0, lt=1)] = Field(

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.records import Part, Positive
+from fedsampling.base.records import Positive, Proportion
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.slots import Setup, Slots, View, normalised_importances
@@ -109,7 +109,7 @@ class FedEntOpt(
     """
 
     m: Positive = Field(description="M: clients of a round")
-    buffer: Part = Field(default=0.5, description="Q/K: share of the clients in the buffer")
+    buffer: Proportion = Field(default=0.5, description="Q/K: share of the clients in the buffer")
 
     needs = frozenset({"label_counts"})
     unbiased = False

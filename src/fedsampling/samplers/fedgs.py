@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import NotNegative, Part, Positive
+from fedsampling.base.records import NotNegative, Positive, Proportion
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.slots import Setup, Slots, View, normalised_importances
@@ -161,7 +161,7 @@ class FedGS(Scheme, name="fedgs", title="Graph-based sampling (FedGS)", short="F
 
     m: Positive = Field(description="M: clients of a round")
     alpha: NotNegative = Field(default=0.1, description="α: weight of the distances")
-    epsilon: Part = Field(
+    epsilon: Proportion = Field(
         default=0.01, description="ε: minimum similarity of neighbours in the graph"
     )
     sigma2: float = Field(default=0.1, gt=0, description="σ² of the length of an edge")

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import Positive, Variance, hashed_if_set
+from fedsampling.base.records import Positive, PositiveFloat, hashed_if_set
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.slots import Setup, Slots, View
@@ -100,11 +100,11 @@ class Flanp(Scheme, name="flanp", title="Fastest clients first (FLANP)", short="
         default="gradient",
         description="rule that ends a stage: relative norm, the paper's 2 μ V_ns, or its length",
     )
-    accuracy: Variance = Field(
+    accuracy: PositiveFloat = Field(
         default=0.1,
         description="squared gradient norm that ends the first stage, relative to the start",
     )
-    constant: Variance | None = hashed_if_set(
+    constant: PositiveFloat | None = hashed_if_set(
         None,
         description="2 μ c in the rule 2 μ V_ns = 2 μ c/(n s)",
     )

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.records import Positive, Variance
+from fedsampling.base.records import Positive, PositiveFloat
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.optimal import probabilities
 from fedsampling.samplers.protocol.base import Scheme
@@ -80,7 +80,7 @@ class KVib(Scheme, name="kvib", title="Online variance reduction (K-Vib)", short
     horizon: Positive = Field(
         default=500, description="T in rounds; sets the fraction of uniform sampling"
     )
-    gamma: Variance = Field(
+    gamma: PositiveFloat = Field(
         default=1.0, description="G², in units of the first round's mean feedback²"
     )
 

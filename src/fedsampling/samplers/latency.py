@@ -286,7 +286,7 @@ def _minimum_norm_subset(B: Array, delays: Array, start: Ints) -> Ints:
 def _checked(B: Array, delays: Array) -> tuple[Array, Array]:
     B, delays = np.asarray(B, np.float64), np.asarray(delays, np.float64)
     if B.ndim != 2 or B.shape[0] != B.shape[1] or not np.isfinite(B).all() or (B < 0).any():
-        raise InputError("B: give a square matrix of finite, non-negative numbers")
+        raise InputError("B: must be a square matrix of finite, non-negative numbers")
     if np.diag(B).any() or not np.allclose(B, B.T):
         raise InputError("B: must be symmetric with a zero diagonal; see heterogeneity.pairwise")
     if delays.shape != (len(B),) or not np.isfinite(delays).all() or (delays <= 0).any():

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import NotNegative, Part, Positive, Share
+from fedsampling.base.records import NotNegative, Positive, Proportion, Share
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.draws import candidates
@@ -126,12 +126,12 @@ class Oort(Scheme, name="oort", title="Oort: guided participant selection", shor
     """
 
     m: Positive
-    explore: Part = Field(
+    explore: Proportion = Field(
         default=0.9, description="ε in the first round: fraction of unexplored clients"
     )
-    decay: Part = Field(default=0.98, description="factor on ε in each round")
+    decay: Proportion = Field(default=0.98, description="factor on ε in each round")
     explore_least: NotNegative = Field(default=0.2, description="smallest value of ε")
-    cutoff: Part = Field(
+    cutoff: Proportion = Field(
         default=0.95, description="c: fraction of the k-th utility that admits a client"
     )
     penalty: NotNegative = Field(
@@ -142,7 +142,7 @@ class Oort(Scheme, name="oort", title="Oort: guided participant selection", shor
     relax: NotNegative = Field(
         default=0.05, description="Δ: increase of that quantile by the pacer"
     )
-    clip: Part = Field(
+    clip: Proportion = Field(
         default=0.95, description="quantile at which statistical utilities are clipped"
     )
 

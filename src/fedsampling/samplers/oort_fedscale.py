@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import NotNegative, Part, Positive
+from fedsampling.base.records import NotNegative, Positive, Proportion
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.oort import UNCERTAINTY, drawn_parts, statistical_utility
 from fedsampling.samplers.protocol.base import Scheme
@@ -112,12 +112,16 @@ class OortFedScale(
     """
 
     m: Positive
-    explore: Part = Field(
+    explore: Proportion = Field(
         default=0.9, description="exploration_factor: fraction of unexplored clients"
     )
-    decay: Part = Field(default=0.98, description="exploration_decay: factor on it in each round")
+    decay: Proportion = Field(
+        default=0.98, description="exploration_decay: factor on it in each round"
+    )
     explore_least: NotNegative = Field(default=0.3, description="exploration_min")
-    cutoff: Part = Field(default=0.05, description="cut_off_util: fraction of the cut-off utility")
+    cutoff: Proportion = Field(
+        default=0.05, description="cut_off_util: fraction of the cut-off utility"
+    )
     penalty: NotNegative = Field(
         default=2.0, description="round_penalty: exponent for slow clients"
     )
@@ -128,7 +132,7 @@ class OortFedScale(
         default=30.0, gt=0, le=100, description="round_threshold: percentile that T is at"
     )
     relax: NotNegative = Field(default=5.0, description="pacer_delta: percentiles that T moves by")
-    clip: Part = Field(
+    clip: Proportion = Field(
         default=0.9, description="clip_bound: quantile at which utilities are clipped"
     )
     sample_window: float = Field(

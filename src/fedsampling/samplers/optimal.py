@@ -20,7 +20,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import Positive, Variance
+from fedsampling.base.records import Positive, PositiveFloat
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.draws import distinct
@@ -165,7 +165,7 @@ class Available(Scheme, name="available", title="Optimal client sampling (OCS)",
     j_max: Annotated[int, Field(ge=0)] = Field(
         default=4, description="maximum number of AOCS exchanges"
     )
-    scale: Variance = Field(
+    scale: PositiveFloat = Field(
         default=1.0, description="factor on the local step size η_l of this sampler"
     )
     beside: Annotated[int, Field(ge=0, le=32)] | None = Field(

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.records import Part, Positive, Variance
+from fedsampling.base.records import Positive, PositiveFloat, Proportion
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.draws import invert
@@ -109,8 +109,8 @@ class OSMD(Scheme, name="osmd", title="Online stochastic mirror descent (OSMD)",
     """
 
     m: Positive = Field(description="K: draws in each round")
-    eta: Variance = Field(default=1.0, description="η, in units of K² α³/(M³ ā)")
-    alpha: Part = Field(default=0.4, description="α: all probabilities are at least α/M")
+    eta: PositiveFloat = Field(default=1.0, description="η, in units of K² α³/(M³ ā)")
+    alpha: Proportion = Field(default=0.4, description="α: all probabilities are at least α/M")
     duplicates: Duplicates = "independently"
 
     needs = frozenset({"update_norms"})

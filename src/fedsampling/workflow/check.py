@@ -2,8 +2,8 @@
 
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.experiments.paper_modules import defining_modules
-from fedsampling.experiments.simulations.network import Network
-from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.experiments.simulations.network import NetworkSimulation
+from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.experiments.specs import Job
 from fedsampling.report.citation import paper_bibtex
 from fedsampling.runs.environment import device
@@ -48,11 +48,13 @@ def check_all(project: Project) -> list[str]:
 
 def _check_clients(job: Job, project: Project) -> None:
     """Raise an InputError if a network's settings do not fit its data, if these are available."""
-    where, data = Where(project.data, project.config.mirror), job.runs[0].data
+    context, data = RunContext(project.data, project.config.mirror), job.runs[0].data
     network = job.simulation
-    if not isinstance(network, Network) or data != available_data(job, where.cache, where.mirror):
+    if not isinstance(network, NetworkSimulation) or data != available_data(
+        job, context.cache, context.mirror
+    ):
         return
-    largest = work_of(network, data, where, max_bytes_of_job(project.config)).largest
+    largest = work_of(network, data, context, max_bytes_of_job(project.config)).largest
     if network.work.batch > largest:
         raise InputError(
             f"work.batch: {network.work.batch} exceeds the samples of every client; "

@@ -191,7 +191,7 @@ def _hours(
 
 
 def _sentence(step: Step) -> str:
-    """Write a look, what it may decide, and its price."""
+    """Describe a look: its seeds, the parts that it may decide, and its price."""
     price = "price unknown" if step.hours is None else f"{show(step.hours, 2)} core-hours"
     return (
         f"{step.name}: look {step.look} of {step.looks}, {plural(step.seeds, 'seed')}, {price}; "

@@ -105,8 +105,8 @@ def _state(path: Path) -> str:
 
 
 def _card(plan: Plan, dataset: str) -> str:
-    if shipped := plan.published_card(dataset):
-        return sha256(shipped)
+    if published := plan.published_card(dataset):
+        return sha256(published)
     return digest([*map(asdict, plan.cards[dataset])])
 
 

@@ -153,7 +153,7 @@ def _part(name: str) -> str:
 
 
 def is_outdated(paper: str, project: Project) -> bool:
-    """Whether a paper's results were drawn from other inputs than those of now.
+    """Whether the inputs of a paper's results have changed since they were drawn.
 
     Snakemake notices this itself, unless its folder ``.snakemake`` was deleted or not copied.
     """

@@ -19,8 +19,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.data.sources.mirrors import place_of
 from fedsampling.data.sources.sources import editions
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.simulations.network import Network, check_pairs, pair_bytes
-from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.experiments.simulations.network import NetworkSimulation, check_pairs, pair_bytes
+from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.experiments.specs import Job
 from fedsampling.learning.models.settings import Model
 from fedsampling.learning.training.local_work import LocalWork
@@ -59,20 +59,20 @@ class Work(NamedTuple):
 def measure(job: Job, results: Path, config: Config) -> Measured:
     """Estimate the time of a job's step and its memory; stand-ins replace missing official data."""
     settings, seeds = job.simulation, len(job.runs)
-    if not isinstance(settings, Network):
+    if not isinstance(settings, NetworkSimulation):
         return Measured(settings.step_seconds * (seeds if job.counter else 1))
-    where = Where(results / "data", config.mirror, device(config))
-    data = available_data(job, where.cache, where.mirror)
-    work = work_of(settings, data, where, max_bytes_of_job(config))
-    rate = operations_per_second(work.batch, round(seeds * work.slots), where.device)
+    context = RunContext(results / "data", config.mirror, device(config))
+    data = available_data(job, context.cache, context.mirror)
+    work = work_of(settings, data, context, max_bytes_of_job(config))
+    rate = operations_per_second(work.batch, round(seeds * work.slots), context.device)
     seconds = seeds * (work.operations / rate + ROUND_SECONDS)
     # Most runs that end by their clock end soon after their minimum number of rounds.
     rounds = (settings.until and settings.until.rounds) or settings.rounds
     share, mb = rounds / settings.rounds, work.bytes / 2**20
     gpu_seconds, gpu_jobs = predicted_on_a_gpu(work, seeds)
-    if where.device != "cpu":
+    if context.device != "cpu":
         gpu_seconds = 0.0  # it is measured
-    return Measured(share * seconds, where.device, mb, share * gpu_seconds, gpu_jobs)
+    return Measured(share * seconds, context.device, mb, share * gpu_seconds, gpu_jobs)
 
 
 def max_bytes_of_job(config: Config) -> float:
@@ -80,13 +80,15 @@ def max_bytes_of_job(config: Config) -> float:
     return max(memory.available(), config.cluster.max_mem_mb * 2**20)
 
 
-def work_of(settings: Network, data: str, where: Where, max_bytes: float = inf) -> Work:
+def work_of(
+    settings: NetworkSimulation, data: str, context: RunContext, max_bytes: float = inf
+) -> Work:
     """Count the work of a run.
 
     Raises InputError if settings and data do not fit, or if the sampler's matrices of all pairs of
     clients exceed `max_bytes`.
     """
-    sizes, tests, sample, classes = _clients(settings, data, where)
+    sizes, tests, sample, classes = _clients(settings, data, context)
     held = settings.holdout or 0.0
     tests, samples = (held * sizes.sum() if held else tests), (1 - held) * sizes
     n, work, sampler, every = len(sizes), settings.work, settings.sampler, settings.evaluation.every
@@ -189,12 +191,12 @@ def available_data(job: Job, cache: Path, mirror: str | None) -> str:
 
 
 def _clients(
-    settings: Network, data: str, where: Where
+    settings: NetworkSimulation, data: str, context: RunContext
 ) -> tuple[Ints, int, tuple[int, ...], int | None]:
     """Return the clients' sizes, the number of tests, a sample's shape and the classes; cached."""
     key = settings.model_dump_json(include={"dataset", "problem_seed"}) + data
     if key not in _SEEN:
-        problem = settings.dataset.load(data, settings.problem_seed, where.cache, where.mirror)
+        problem = settings.dataset.load(data, settings.problem_seed, context.cache, context.mirror)
         shape = problem.x.shape[1:]
         _SEEN[key] = problem.n_samples, len(problem.x_test), shape, problem.classes
     return _SEEN[key]

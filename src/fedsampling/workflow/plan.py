@@ -75,7 +75,8 @@ class Plan:
     def _short_jobs(self) -> Iterator[tuple[str, list[str], int]]:
         """Yield groups of short jobs: a name, the jobs, and how many of them may share a process.
 
-        At quick scale, those of a paper, without overrides that may make them long.
+        At quick scale, a group has the jobs of a paper, except those with overrides, which may make
+        them long.
         """
         if self.config.scale == "quick":
             for paper in self.papers:

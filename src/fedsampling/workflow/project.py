@@ -199,7 +199,7 @@ class Project:
         return planned
 
     def _observe(self) -> None:
-        """Tell whose files count as inputs."""
+        """Choose the folders whose files count as inputs."""
         target, shared = run_stores(self.results, self.config)
         inputs.ignore(self.results, LOGS, target, *shared)  # runs have digests of their own
         guard(self.results, self.data, target)
@@ -207,7 +207,7 @@ class Project:
         inputs.watch(*(Path(file).parent for file in self.config.schemes))
 
     def _read(self, record: inputs.Recording) -> dict[str, str]:
-        """Return all that a resolved plan depends on, besides the parts of the key."""
+        """Return the states of all inputs of a resolved plan that its key does not cover."""
         files = [Path(file) for file in self.config.schemes]
         files += [helper for file in files for helper in helpers(file).values()]
         papers = map(inputs.files_below, folders_of(self.config, self.papers).values())

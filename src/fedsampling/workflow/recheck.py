@@ -23,9 +23,9 @@ from fedsampling.evidence.recomputed import (
     Recomputed,
     compare_tables,
 )
-from fedsampling.experiments.simulations.network import Network as Trained
+from fedsampling.experiments.simulations.network import NetworkSimulation as Trained
 from fedsampling.experiments.simulations.network import load_problem
-from fedsampling.experiments.simulations.simulation import Simulation, Where
+from fedsampling.experiments.simulations.simulation import RunContext, Simulation
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.runs import store
 from fedsampling.runs.environment import choose_products, device
@@ -64,7 +64,7 @@ def _recheck(project: Project, share: float | None, seed: int | None) -> list[Re
     drawn = [*configured.values()]
     random.Random(drawn_by).shuffle(drawn)
     choose_products(project.config)
-    where = Where(project.data, project.config.mirror, device(project.config))
+    context = RunContext(project.data, project.config.mirror, device(project.config))
     recomputed: list[Recomputed] = []
     start = time.process_time()
     chosen = _finished(project, drawn, share is None)
@@ -72,10 +72,10 @@ def _recheck(project: Project, share: float | None, seed: int | None) -> list[Re
         finished = list(chosen)
         chosen = iter(finished[: max(1, round(share * len(finished)))])
     for job, run, before in chosen:
-        (table,) = job.simulation.simulate(run.data, [run.seed], where).tables
+        (table,) = job.simulation.simulate(run.data, [run.seed], context).tables
         outcome, difference, until = compare_tables(table, before.table)
         late = until is not None and until > _first_round(table)
-        if late and is_sensitive(job.simulation, run, table, where):
+        if late and is_sensitive(job.simulation, run, table, context):
             outcome = "rounding"
         if before.metadata["digest"] in (store.digest(table), store.digest(store.rounded(table))):
             outcome, difference = "equal", 0.0
@@ -91,7 +91,9 @@ def _recheck(project: Project, share: float | None, seed: int | None) -> list[Re
     return recomputed
 
 
-def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", where: Where) -> bool:
+def is_sensitive(
+    settings: Simulation, run: RunSpec, table: "pd.DataFrame", context: RunContext
+) -> bool:
     """Whether differences in rounding, such as between processors, change the course of a run.
 
     They may if the sampler reads losses or updates, because ties may be decided differently.
@@ -102,7 +104,7 @@ def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", wher
         return False
     if settings.sampler.needs - FIXED:
         return True
-    problem = load_problem(settings, run.data, where)
+    problem = load_problem(settings, run.data, context)
     network = settings.model.build(problem.x.shape[1:], problem.classes)
 
     def draw(rng: np.random.Generator) -> dict[str, Array]:
@@ -112,7 +114,7 @@ def is_sensitive(settings: Simulation, run: RunSpec, table: "pd.DataFrame", wher
         }
 
     (perturbed,) = settings.on(
-        problem, run.data, [run.seed], where, network=replace(network, draw=draw)
+        problem, run.data, [run.seed], context, network=replace(network, draw=draw)
     )
     later = (table["at"] > _first_round(table)).to_numpy()  # a model of zeros has ties at first
     return compare_tables(perturbed[later], table[later])[0] == "differs"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.progress import reporter
-from fedsampling.base.stopping import Stopped, requeue, watching
+from fedsampling.base.stopping import Stopped, requeue, stopping_on_signals
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.execute import execute, stacks
 from fedsampling.runs.places import is_published
@@ -39,7 +39,7 @@ def execute_all(
     current = ""
     try:
         with (
-            watching(project.config.cluster.grace) as stop,
+            stopping_on_signals(project.config.cluster.grace) as stop,
             assigned(gpu, lambda: print(waits, file=sys.stderr), sharing(jobs, project)),
             reporter() if shows_progress else nullcontext(lambda *_: None) as progress,
         ):

@@ -12,7 +12,7 @@ from tests.helpers.small_network import learner
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.stopping import Stopped
-from fedsampling.learning.training.checkpoint import Checkpoint, Progress
+from fedsampling.learning.training.checkpoint import Checkpoint, Snapshot
 from fedsampling.learning.training.evaluation import evaluate
 from fedsampling.learning.training.history import History
 from fedsampling.learning.training.local_work import LocalWork
@@ -50,7 +50,7 @@ def progress():
     rows = [(0, "loss", np.array([0.1, np.nan])), (3, "loss", np.array([1 / 3, 2.0]))]
     state = {"theta": np.arange(6, dtype=np.float32).reshape(2, 3)}
     history = History(rows, rows[:1], np.array([-1, 2]))
-    return Progress(4, history, state, {"known": np.array([True])})
+    return Snapshot(4, history, state, {"known": np.array([True])})
 
 
 @pytest.mark.parametrize("damage", ["other key", "no array", "another array", "no zip"])

@@ -17,7 +17,7 @@ from fedsampling.base.arrays import Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.families import Named
 from fedsampling.base.files import sha256_by_name
-from fedsampling.base.records import Part, hashed_if_set
+from fedsampling.base.records import Proportion, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import Partition
@@ -97,7 +97,7 @@ class PooledData(PublishedData):
 class Images(PooledData):
     """Labelled samples, most of them images, that a partition distributes over clients."""
 
-    fraction: Part = hashed_if_set(1.0, "of all images, training and test")
+    fraction: Proportion = hashed_if_set(1.0, "of all images, training and test")
     partition: Partition
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:

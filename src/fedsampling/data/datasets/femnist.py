@@ -16,7 +16,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from fedsampling.base.files import sha256_by_name
-from fedsampling.base.records import Part, Positive, Share
+from fedsampling.base.records import Positive, Proportion, Share
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PooledData
 from fedsampling.data.datasets.nist import convert, first_repeated, read
@@ -36,7 +36,7 @@ class Femnist(PooledData, name="femnist", title="FEMNIST (LEAF)"):
     published: ClassVar[int | None] = 3_597
 
     clients: Positive | None = Field(None, description="number of writers to use; null: all")
-    fraction: Part = Field(1.0, description="fraction of all images")
+    fraction: Proportion = Field(1.0, description="fraction of all images")
     min_samples: Positive = Field(1, description="minimum images of a writer, training and test")
     train: Share = Field(0.9, description="share of a writer's images for training")
     repeat_first: bool = Field(
@@ -77,7 +77,7 @@ class Femnist(PooledData, name="femnist", title="FEMNIST (LEAF)"):
 
     @classmethod
     def stand_in(cls) -> Samples:
-        """Generate images, all for training: `load` splits those of each writer."""
+        """Generate images, all for training: `load` splits the images of each writer."""
         rng = stream(0, "data.femnist_like")
         y, writer = rng.integers(62, size=IMAGES), unequal(rng, IMAGES, WRITERS)
         drawn = images(

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Bools, Ints
 from fedsampling.base.files import sha256_by_name
-from fedsampling.base.records import Part, Positive, Variance, hashed_if_set
+from fedsampling.base.records import Positive, PositiveFloat, Proportion, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData
 from fedsampling.data.datasets.libsvm import Rows, parse_libsvm
@@ -40,8 +40,8 @@ class Ijcnn1(ConvexData, name="ijcnn1"):
     agents: Positive
     smallest: Positive = Field(description="smallest N_k")
     largest: Positive = Field(description="largest N_k")
-    alpha: Variance | None = Field(description="Dirichlet label skew; null: IID")
-    positives: Part | None = hashed_if_set(
+    alpha: PositiveFloat | None = Field(description="Dirichlet label skew; null: IID")
+    positives: Proportion | None = hashed_if_set(
         None, "share of positives in training: repeats them and omits negatives"
     )
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.records import Positive, Range, Variance
+from fedsampling.base.records import Positive, PositiveFloat, Range
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset
@@ -28,8 +28,8 @@ class Quadratic(NetworkData, name="quadratic", title="Quadratic"):
     samples: Positive = Field(100, description="n, of each client")
     tests: Positive = Field(20, description="of each client")
     dimension: Positive = Field(500, description="d")
-    eigenvalues: Range = Field((1.0, 10.0), description="range of those of the covariances")
-    noise: Variance = Field(0.001, description="standard deviation")
+    eigenvalues: Range = Field((1.0, 10.0), description="range of the covariances' eigenvalues")
+    noise: PositiveFloat = Field(0.001, description="standard deviation")
     iid: bool = Field(False, description="one covariance for all clients")
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:

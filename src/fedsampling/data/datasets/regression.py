@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
-from fedsampling.base.records import Positive, Range, Strict, Variance
+from fedsampling.base.records import Positive, PositiveFloat, Range, Strict
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import ConvexData
 from fedsampling.data.federated import FederatedDataset
@@ -25,8 +25,8 @@ class Few(Strict):
     """
 
     few: Positive = Field(description="noisy agents")
-    factor: Variance = Field(description="their variance over the others'")
-    others: Variance = Field(description="σ²_v,k of all others")
+    factor: PositiveFloat = Field(description="their variance over the others'")
+    others: PositiveFloat = Field(description="σ²_v,k of all others")
 
 
 class Regression(ConvexData, name="regression", title="Linear regression"):
@@ -35,7 +35,7 @@ class Regression(ConvexData, name="regression", title="Linear regression"):
     agents: Positive = Field(description="K")
     samples: Positive = Field(description="N_k")
     dimension: Positive = Field(description="M")
-    eigenvalues: Range = Field(description="range of those of R_u,k")
+    eigenvalues: Range = Field(description="range of the eigenvalues of R_u,k")
     noise: Range | Few = Field(description="range of σ²_v,k, log-uniform; or a few noisy agents")
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:

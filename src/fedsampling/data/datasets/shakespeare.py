@@ -19,7 +19,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.files import sha256
-from fedsampling.base.records import Part, Positive, Share, hashed_if_set
+from fedsampling.base.records import Positive, Proportion, Share, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.characters import SIZES, encode
 from fedsampling.data.datasets.dataset import PublishedData
@@ -45,7 +45,7 @@ class Shakespeare(PublishedData, name="shakespeare", title="Shakespeare (LEAF)")
     published: ClassVar[int | None] = USERS
 
     clients: Positive | None = Field(None, description="number of roles to use; null: all")
-    fraction: Part = Field(1.0, description="fraction of all samples")
+    fraction: Proportion = Field(1.0, description="fraction of all samples")
     min_samples: Positive = Field(1, description="minimum samples of a role, training and test")
     train: Share = Field(0.8, description="share of a role's samples for training")
     every: Positive = hashed_if_set(1, "use every n-th sample of a role; 1: all")

@@ -26,7 +26,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.errors import InputError
-from fedsampling.base.records import Positive, Variance, hashed_if_set
+from fedsampling.base.records import Positive, PositiveFloat, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import LabelPartition, Variant
@@ -130,7 +130,7 @@ class Dirichlet(LabelPartition, name="dirichlet"):
 
     needs_tests: ClassVar[bool] = True
 
-    alpha: Variance
+    alpha: PositiveFloat
     groups: Annotated[list[tuple[Positive, Positive]], Field(min_length=1)] = Field(
         default=[(10, 100), (30, 250), (30, 500), (20, 750), (10, 1000)],
         description="number of clients and training samples of each; tests are a fifth",
@@ -160,7 +160,7 @@ class AllByDirichlet(LabelPartition, name="all_by_dirichlet"):
     """All samples, over clients whose label shares follow Dir(α), Harshvardhan et al. 2025."""
 
     clients: Positive
-    alpha: Variance
+    alpha: PositiveFloat
 
     def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Assign every training sample to a client; the test set is common."""

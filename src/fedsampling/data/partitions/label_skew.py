@@ -28,9 +28,9 @@ def label_skew(labels: ArrayLike, sizes: ArrayLike, alpha: float, rng: np.random
     get 90 %.)  If all samples are used, the shares averaged over clients with weights N_k are
     exactly the prior.
 
-    `labels`: any values that can be sorted. `sizes`, shape (K,): N_k; if their sum is less than the
-    number of labels, random samples are left over. Returns row numbers, shape (sum of sizes,): the
-    first N_1 belong to client 1, and so on, in random order within each client.
+    `labels`: any values that can be sorted. `sizes`, shape (K,): N_k. If the sizes sum to less than
+    the number of samples, randomly chosen samples stay unused. Returns row numbers, shape (sum of
+    sizes,): the first N_1 belong to client 1, and so on, in random order within each client.
     """
     label = np.unique(np.asarray(labels), return_inverse=True)[1]
     N = np.asarray(sizes, np.int64)

@@ -19,10 +19,10 @@ from fedsampling.data.datasets.regression import Regression
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.simulation import (
     Progress,
+    RunContext,
     Seed,
     Simulated,
     Simulation,
-    Where,
     tidy,
 )
 from fedsampling.learning.training.convex import (
@@ -68,7 +68,11 @@ class Federated(Simulation, name="federated"):
         return self
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
+        self,
+        data: str,
+        seeds: Sequence[int],
+        context: RunContext,
+        progress: Progress = lambda _: None,
     ) -> Simulated:
         """Train all seeds of a job together.
 
@@ -80,7 +84,7 @@ class Federated(Simulation, name="federated"):
         sampler has probabilities, their distances from the optimal probabilities:
         ``agent_distance`` = ‖p^o − p̂‖ and ``data_distance`` = (1/K) Σ_k ‖p_n^(k),o − p̂_n^(k)‖.
         """
-        problem = self.dataset.load(data, self.problem_seed, where.cache, where.mirror)
+        problem = self.dataset.load(data, self.problem_seed, context.cache, context.mirror)
         learner = build_learner(self.model, self.work, problem, self.problem_seed)
         model = learner.model
         optimum = at_optimum(model, problem)

@@ -14,9 +14,9 @@ from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.simulations.simulation import (
     NoSampler,
     Progress,
+    RunContext,
     Simulated,
     Simulation,
-    Where,
     tidy,
 )
 
@@ -30,12 +30,16 @@ class ClientCounts(Simulation, name="partition"):
     sampler: NoSampler
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
+        self,
+        data: str,
+        seeds: Sequence[int],
+        context: RunContext,
+        progress: Progress = lambda _: None,
     ) -> Simulated:
         """Partition the dataset with each seed; count ``samples`` and ``label=<c>`` per client."""
         tables = []
         for index, seed in enumerate(seeds):
-            dataset = self.dataset.load(data, seed, where.cache, where.mirror)
+            dataset = self.dataset.load(data, seed, context.cache, context.mirror)
             tables.append(counts(dataset))
             progress(index)
         return Simulated(tables, dataset.inputs, dataset.unverified)  # the same for all seeds

@@ -17,7 +17,7 @@ from fedsampling.base import memory
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import CodeError, InputError, naming
 from fedsampling.base.lazy import pd, torch
-from fedsampling.base.records import Positive, Share, Strict, Variance, hashed_if_set
+from fedsampling.base.records import Positive, PositiveFloat, Share, Strict, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.clients.availability import Availability
 from fedsampling.clients.delays import DelayModel
@@ -26,10 +26,10 @@ from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.experiments.simulations.simulation import (
     Progress,
+    RunContext,
     Seed,
     Simulated,
     Simulation,
-    Where,
 )
 from fedsampling.learning.models.settings import Model, ModelFile
 from fedsampling.learning.training.local_work import LocalWork
@@ -75,8 +75,8 @@ class Evaluation(Strict):
     )
     full_update: Positive | None = hashed_if_set(
         None,
-        "rounds between comparisons of the update with that of all clients, each as dear as a "
-        "round of them all; null: none",
+        "rounds between comparisons of the update with that of full participation, each of which "
+        "costs a round with all clients; null: none",
     )
 
 
@@ -95,7 +95,7 @@ class Training(Strict):
     )
     model: Model
     work: LocalWork
-    server_step: Variance = Field(1.0, description="η_g")
+    server_step: PositiveFloat = Field(1.0, description="η_g")
     server: Server | None = hashed_if_set(None, "the server's optimiser; null: averaging")
     sampler: NetworkScheme
     rounds: Positive
@@ -128,7 +128,7 @@ class Training(Strict):
     until: Until | None = hashed_if_set(None, "condition that ends a run early; null: none")
 
     @model_validator(mode="after")
-    def _copes(self) -> "Training":
+    def _check_combinations(self) -> "Training":
         if self.availability and not self.sampler.intermittent:
             is_ours = type(self.sampler).__module__.startswith("fedsampling.")
             fix = (
@@ -191,7 +191,7 @@ class Training(Strict):
         problem: FederatedDataset,
         data: str,
         seeds: Sequence[int],
-        where: Where,
+        context: RunContext,
         progress: Progress = lambda _: None,
         network: "StackedNetwork | None" = None,
         metrics: "Mapping[str, Metric] | None" = None,
@@ -212,7 +212,7 @@ class Training(Strict):
         from fedsampling.learning.training.own_metrics import measure
 
         keep_memory()
-        learner = build_learner(self, problem, data, where, network)
+        learner = build_learner(self, problem, data, context, network)
         if variants:
             learner.steps = np.array([variant.work.step for variant in variants])
             learner.server_step = np.array([variant.server_step for variant in variants])
@@ -254,14 +254,14 @@ class Training(Strict):
             callbacks.append(by_client)
         if self.evaluation.selections:
             callbacks.append(keep_selections)
-        with precise(where.device):
-            history = train(learner, sampler, seeds, self.rounds, callbacks, where.checkpoint)
-        where.notes["stack"] = learner.stack
+        with precise(context.device):
+            history = train(learner, sampler, seeds, self.rounds, callbacks, context.checkpoint)
+        context.notes["stack"] = learner.stack
         learner.network.verify()
         return history.tables("since measurement" if self.evaluation.thin else "each")
 
 
-class Network(Training, Simulation, name="network"):
+class NetworkSimulation(Training, Simulation, name="network"):
     """A training run of a network."""
 
     gpu: ClassVar[bool] = True
@@ -271,20 +271,24 @@ class Network(Training, Simulation, name="network"):
     )
 
     @model_validator(mode="after")
-    def _enough_clients(self) -> "Network":
+    def _enough_clients(self) -> "NetworkSimulation":
         if self.dataset.max_clients is not None:
             self.sampler.check_population(self.dataset.max_clients)
         return self
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
+        self,
+        data: str,
+        seeds: Sequence[int],
+        context: RunContext,
+        progress: Progress = lambda _: None,
     ) -> Simulated:
         """Load the clients, partitioned with ``problem_seed``, and train all seeds on them."""
-        return self.simulate_stacked([self] * len(seeds), data, seeds, where, progress)
+        return self.simulate_stacked([self] * len(seeds), data, seeds, context, progress)
 
     def stacks_with(self, other: Simulation) -> bool:
         """Whether both runs can be trained together: they differ only in learning rates."""
-        if not isinstance(other, Network) or self.server or other.server:
+        if not isinstance(other, NetworkSimulation) or self.server or other.server:
             return False
         work = self.work.model_copy(update={"step": other.work.step})
         adapted = self.model_copy(update={"work": work, "server_step": other.server_step})
@@ -292,23 +296,23 @@ class Network(Training, Simulation, name="network"):
 
     def simulate_stacked(
         self,
-        variants: Sequence["Network"],
+        variants: Sequence["NetworkSimulation"],
         data: str,
         seeds: Sequence[int],
-        where: Where,
+        context: RunContext,
         progress: Progress = lambda _: None,
     ) -> Simulated:
         """Train runs with the learning rates of `variants`, all on the same clients."""
-        problem = load_problem(self, data, where)
+        problem = load_problem(self, data, context)
         differing = variants if any(variant != self for variant in variants) else ()
-        tables = self.on(problem, data, seeds, where, progress, variants=differing)
+        tables = self.on(problem, data, seeds, context, progress, variants=differing)
         return Simulated(tables, problem.inputs, problem.unverified)
 
 
-def load_problem(settings: Network, data: str, where: Where) -> FederatedDataset:
+def load_problem(settings: NetworkSimulation, data: str, context: RunContext) -> FederatedDataset:
     """Generate or read the data and partition them; split off the holdout, if there is one."""
     seed = settings.problem_seed
-    problem = settings.dataset.load(data, seed, where.cache, where.mirror)
+    problem = settings.dataset.load(data, seed, context.cache, context.mirror)
     if settings.holdout is None:
         return problem
     with naming("holdout"):
@@ -329,7 +333,7 @@ def build_learner(
     settings: Training,
     problem: FederatedDataset,
     data: str,
-    where: Where,
+    context: RunContext,
     network: "StackedNetwork | None" = None,
 ) -> "NetworkLearner":
     """Combine network, data, local work, delays, failures and availability."""
@@ -340,12 +344,12 @@ def build_learner(
 
     torch.backends.cudnn.allow_tf32 = False  # a GPU computes in single precision, as a CPU does
     network = network or settings.model.build(problem.x.shape[1:], problem.classes)
-    work = settings.work.lasting(settings.rounds)
+    work = settings.work.for_rounds(settings.rounds)
     labels = None if problem.classes is None else problem.label_counts().argmax(1)
     names = np.asarray(problem.names or range(problem.n_clients))
     delays = None
     if model := settings.delays:
-        simulated = model.network(data, where.cache, where.mirror)
+        simulated = model.network(data, context.cache, context.mirror)
         size = problem.n_samples, 4.0 * network.dimension, settings.rounds
         delays = model.for_clients(settings.problem_seed, simulated, names, *size)
     reporting = None
@@ -357,8 +361,8 @@ def build_learner(
         work,
         settings.inputs,
         server_step=settings.server_step,
-        device=where.device,
-        activation_bytes=slot_bytes(network, problem.x.shape[1:], work, where.device),
+        device=context.device,
+        activation_bytes=slot_bytes(network, problem.x.shape[1:], work, context.device),
         delays=delays,
         reporting=reporting,
         trace=load_trace(settings, problem.n_clients, labels, names),

@@ -50,7 +50,7 @@ Seeds = Annotated[list[Seed], BeforeValidator(_counted), AfterValidator(_distinc
 
 
 @dataclass(frozen=True)
-class Where:
+class RunContext:
     """Folders, device and checkpoint of a job; its results do not depend on them."""
 
     cache: Path  # folder of verified files
@@ -77,7 +77,11 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
     step_seconds: ClassVar[float] = 1.0  # typical, of a round or draw, or of a seed without them
 
     def simulate(
-        self, data: str, seeds: Sequence[int], where: Where, progress: Progress = lambda _: None
+        self,
+        data: str,
+        seeds: Sequence[int],
+        context: RunContext,
+        progress: Progress = lambda _: None,
     ) -> Simulated:
         """Compute one table for each seed, as a pure function of settings, data and seed.
 

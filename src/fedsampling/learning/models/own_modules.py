@@ -115,7 +115,10 @@ class OwnModule:
         # The memory of parameters, which autograd has saved, is next to it and does not change.
         column.data.copy_(value)
         if not value.is_floating_point() and not torch.equal(column.to(value.dtype), value):
-            raise InputError(f"model: {self.name}: buffer {name!r} exceeds 2**24; make it smaller")
+            raise InputError(
+                f"model: {self.name}: buffer {name!r} holds an integer above 2**24, which float32 "
+                "cannot represent exactly; use smaller values"
+            )
 
     def _apply(self, arguments: dict[str, Tensor], x: Tensor) -> Tensor:
         """Apply the module; a buffer that it replaces is replaced in `arguments`, too."""

@@ -27,7 +27,7 @@ from fedsampling.learning.training.history import History, Rows
 
 
 @dataclass(frozen=True)
-class Progress:
+class Snapshot:
     """The state of a job before a round, with the states of learner and sampler."""
 
     round: int
@@ -52,7 +52,7 @@ class Checkpoint:
             return False
         return self.stop() or time.monotonic() - self._last >= self.seconds
 
-    def save(self, progress: Progress) -> None:
+    def save(self, progress: Snapshot) -> None:
         """Replace the file."""
         assert self.path is not None
         checked(self.path).parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ class Checkpoint:
         if self.stop():
             raise Stopped(f"stopped before round {progress.round}")
 
-    def load(self) -> Progress | None:
+    def load(self) -> Snapshot | None:
         """Return the job's progress, or None to start from the beginning."""
         if self.path is None or not os.path.lexists(self.path):
             return None
@@ -82,14 +82,14 @@ class Checkpoint:
             print(error, file=sys.stderr, flush=True)
             return None
 
-    def _load(self, path: Path) -> Progress:
+    def _load(self, path: Path) -> Snapshot:
         with decoding(path, "corrupt checkpoint", "the job starts from the beginning"):
             with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             header = json.loads(str(arrays.pop("header")))
             if header.pop("digest") != _digest(header, arrays) or header["key"] != self.key:
                 raise ValueError("its digest does not match")
-            return Progress(
+            return Snapshot(
                 int(header["round"]),
                 History(
                     _unpack("measured", arrays), _unpack("charged", arrays), arrays["diverged_at"]

@@ -21,7 +21,7 @@ from pydantic import Field
 from scipy.special import expit
 
 from fedsampling.base.arrays import Array, Bools, Ints
-from fedsampling.base.records import Counts, Strict, Variance
+from fedsampling.base.records import Counts, PositiveFloat, Strict
 from fedsampling.base.streams import Draws, stream
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.loop import Learner
@@ -154,7 +154,7 @@ class ConvexWork(Strict):
     clients with many epochs do not bias the average.  McMahan et al.'s FedAvg does not divide.
     """
 
-    step: Variance = Field(description="μ")
+    step: PositiveFloat = Field(description="μ")
     epochs: Counts = Field(description="range of E_k")
     batch: Counts = Field(description="range of B_k")
     correct: bool = Field(True, description="divide the step by E_k")

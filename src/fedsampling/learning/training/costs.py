@@ -8,13 +8,12 @@ import numpy as np
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
-from fedsampling.clients.failures import Outcome
+from fedsampling.learning.training.participation import count_distinct
 from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Slots
 
-if TYPE_CHECKING:
-    pass
-from fedsampling.learning.training.participation import count_distinct
+if TYPE_CHECKING:  # the Snakefile imports this module, but not users' tables
+    from fedsampling.clients.failures import Outcome
 
 # Costs of a run that comparisons use: bits sent by clients, and time.
 COMPARED_COSTS = frozenset(
@@ -137,7 +136,7 @@ def seconds(
 
 
 def wasted(
-    selected: Slots, slots: Slots, outcome: Outcome, dimension: int, has_clock: bool
+    selected: Slots, slots: Slots, outcome: "Outcome", dimension: int, has_clock: bool
 ) -> Mapping[str, Array]:
     """Count what the selected clients cost that did not report, in runs with failures.
 

@@ -12,7 +12,14 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.records import NotNegative, Part, Positive, Strict, Variance, hashed_if_set
+from fedsampling.base.records import (
+    NotNegative,
+    Positive,
+    PositiveFloat,
+    Proportion,
+    Strict,
+    hashed_if_set,
+)
 from fedsampling.base.streams import Draws, uniforms
 from fedsampling.samplers.protocol.slots import Slots
 
@@ -33,7 +40,7 @@ class Schedule(Strict):
     )
     floor: Annotated[float, Field(ge=0, le=1)] = Field(0.0, description="last value of a cosine")
     every: Positive | None = Field(None, description="rounds between two drops of stairs")
-    drop: Part = Field(0.1, description="factor at each drop of stairs")
+    drop: Proportion = Field(0.1, description="factor at each drop of stairs")
 
     @model_validator(mode="after")
     def _check_stairs(self) -> "Schedule":
@@ -50,7 +57,7 @@ class Schedule(Strict):
             return float(self.drop ** (since // self.every))
         if self.name == "constant":
             return 1.0
-        assert self.rounds is not None  # see LocalWork.lasting
+        assert self.rounds is not None  # see LocalWork.for_rounds
         along = min(since / max(self.rounds - self.warmup, 1), 1.0)
         return self.floor + (1 - self.floor) * (1 + cos(pi * along)) / 2
 
@@ -65,9 +72,9 @@ class LocalWork(Strict):
     steps: Positive | None = Field(None, description="steps on fresh random batches")
     epochs: Positive | None = Field(None, description="passes over the client's data")
     batch: Positive = Field(description="samples of a batch, B")
-    step: Variance = Field(description="local learning rate η_l")
+    step: PositiveFloat = Field(description="local learning rate η_l")
     remainder: bool = Field(True, description="keep an epoch's last, smaller batch")
-    decay: Variance = Field(1.0, description="factor on the learning rate from round to round")
+    decay: PositiveFloat = Field(1.0, description="factor on the learning rate from round to round")
     prox: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         0.0, description="μ of FedProx"
     )
@@ -75,7 +82,7 @@ class LocalWork(Strict):
         0.0, "momentum of the client's SGD"
     )
     weight_decay: NotNegative = hashed_if_set(0.0, "λ of L2 regularisation")
-    clip: Variance | None = hashed_if_set(None, "largest norm of a gradient; null: no limit")
+    clip: PositiveFloat | None = hashed_if_set(None, "largest norm of a gradient; null: no limit")
     schedule: Schedule | None = hashed_if_set(
         None, "factor on the learning rate, in addition to decay"
     )
@@ -92,7 +99,7 @@ class LocalWork(Strict):
         """Whether a step is just the gradient of the loss."""
         return not (self.prox or self.momentum or self.weight_decay or self.clip)
 
-    def lasting(self, rounds: int) -> "LocalWork":
+    def for_rounds(self, rounds: int) -> "LocalWork":
         """Return a copy for training of `rounds` rounds, the default length of a cosine."""
         if self.schedule is None or self.schedule.rounds is not None:
             return self

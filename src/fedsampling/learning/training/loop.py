@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Progress
+from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Snapshot
 from fedsampling.learning.training.history import History
 from fedsampling.samplers.checks.validation import Checked
 from fedsampling.samplers.protocol.prepared import Prepared
@@ -91,7 +91,7 @@ def train(
     checked = Checked(sampler, len(seeds), learner.finite)
     for t in range(first, rounds + 1):
         if checkpoint.due():
-            checkpoint.save(Progress(t, history, learner.state(theta), sampler.saved()))
+            checkpoint.save(Snapshot(t, history, learner.state(theta), sampler.saved()))
         ending = t == rounds
         for callback in callbacks:
             ending |= bool(callback(Moment(t, ending, theta, sampler, history)))

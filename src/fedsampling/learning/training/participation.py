@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.samplers.protocol.slots import Slots
-
-if TYPE_CHECKING:
-    pass
 
 
 def participation(

@@ -6,7 +6,7 @@ has as many rows of each as slots were selected, in the same order.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
-from fedsampling.clients.failures import Outcome
 from fedsampling.samplers.protocol.slots import Slots
+
+if TYPE_CHECKING:  # the Snakefile imports this module, but not users' tables
+    from fedsampling.clients.failures import Outcome
 
 COLUMNS = ("client", "weight", "reported", "seconds")
 PREFIX = "selected_"
@@ -43,7 +45,7 @@ class Selections:
         omega: Array,
         delays: Delays | None,
         selected: Slots | None = None,
-        outcome: Outcome | None = None,
+        outcome: "Outcome | None" = None,
     ) -> None:
         """Add a round, whose `slots` have weights `omega`.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from fedsampling.base.records import Strict, Variance
+from fedsampling.base.records import PositiveFloat, Strict
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +26,7 @@ class Server(Strict):
     name: Literal["fedavgm", "fedadam", "fedyogi"]
     momentum: Decay = Field(0.9, description="β₁, of the sum of updates")
     memory: Decay = Field(0.99, description="β₂, of its squares; not in fedavgm")
-    tau: Variance = Field(1e-3, description="τ, added to the root; not in fedavgm")
+    tau: PositiveFloat = Field(1e-3, description="τ, added to the root; not in fedavgm")
 
     def start(self, theta: "Tensor") -> "tuple[Tensor, Tensor]":
         """Return the initial m and v, each with the shape of θ."""

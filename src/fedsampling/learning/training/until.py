@@ -1,16 +1,13 @@
 """The condition that ends a run before its last round: a target, or a duration."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
 from fedsampling.base.arrays import Ints
-from fedsampling.base.records import Positive, Strict, Variance, hashed_if_set
+from fedsampling.base.records import Positive, PositiveFloat, Strict, hashed_if_set
 from fedsampling.learning.training.history import History
-
-if TYPE_CHECKING:
-    pass
 from fedsampling.learning.training.loop import Moment
 
 
@@ -18,9 +15,9 @@ class Until(Strict):
     """Condition that ends a run before its last round: a target, or a duration."""
 
     metric: Literal["accuracy", "test_loss"] = "accuracy"
-    target: Variance | None = Field(None, description="accuracy to reach, or loss to fall to")
+    target: PositiveFloat | None = Field(None, description="accuracy to reach, or loss to fall to")
     in_a_row: Positive = Field(3, description="measurements that meet the target")
-    seconds: Variance | None = Field(None, description="that the clock passes")
+    seconds: PositiveFloat | None = Field(None, description="that the clock passes")
     rounds: Positive | None = hashed_if_set(None, "number of rounds that are played in any case")
 
     def end(self, moment: Moment) -> bool:

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-# For samplers without a colour of their own.
+# For samplers that have no own colour.
 PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#777777", "#8A6D00")
 # Colours of samplers in all figures and in the explorer.  Samplers that no figure shows together
 # may share a colour.
@@ -169,6 +169,6 @@ def printed_point(
 
 
 def printed_words(axes: Axes, x: float, y: float, text: str, **looks: Any) -> None:
-    """Write what a paper prints beside its mark."""
+    """Label a mark with the number that the paper prints."""
     if _shows_printed.get():
         axes.text(x, y, text, **looks)

@@ -326,7 +326,7 @@ def _candidates(logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame) -
 def _regret(
     logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame
 ) -> dict[str, tuple[float, float]]:
-    """Leave each family out in turn: apply the rule to the others, and compare costs on it."""
+    """Leave out one family after the other: apply the rule to the rest, and compare costs on it."""
     advised, best = [], []
     for family, row in logs.iterrows():
         others = _candidates(

@@ -15,12 +15,12 @@ from fedsampling.base.nested import merge
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.experiments.simulations.network import (
-    Network,
+    NetworkSimulation,
     build_learner,
     build_sampler,
     load_problem,
 )
-from fedsampling.experiments.simulations.simulation import Where
+from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.runs.places import file_name, file_names, finished_runs, run_stores
 from fedsampling.workflow.comparing.entries import Entry
 from fedsampling.workflow.comparing.own_problem import REPLACED_EXPERIMENT, OwnProblem
@@ -160,15 +160,15 @@ class Comparison:
 
 def misfits(project: Project) -> dict[str, str]:
     """Return the reasons why samplers, by label, do not fit the clients or the model."""
-    where = Where(project.data, project.config.mirror)
+    context = RunContext(project.data, project.config.mirror)
     reasons: dict[str, str] = {}
     for _, jobs in groupby(project.plan.jobs.values(), lambda job: job.experiment):
-        networks: dict[str, Network] = {}
+        networks: dict[str, NetworkSimulation] = {}
         for job in jobs:
-            if isinstance(job.simulation, Network):
+            if isinstance(job.simulation, NetworkSimulation):
                 networks[job.sampler] = job.simulation
         first, data = next(iter(networks.values())), job.runs[0].data
-        learner = build_learner(first, load_problem(first, data, where), data, where)
+        learner = build_learner(first, load_problem(first, data, context), data, context)
         for label, network in networks.items():
             try:
                 build_sampler(network, learner, [0])
