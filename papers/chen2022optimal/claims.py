@@ -1,7 +1,7 @@
-"""Claims of Chen et al. 2022, judged by the rules in its ``paper.yaml``.
+"""Claims of Chen et al. 2022 on training, judged by the rules in its ``paper.yaml``.
 
 c1 to c3 are judged twice: on the authors' three datasets, and on MNIST by writer, which is
-available.  Samplers share seeds and are compared in pairs.
+available.  Samplers share seeds and are compared in pairs.  ``claims_theory.py`` has c4 and c5.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,14 +13,12 @@ from fedsampling.base.text import listed, show
 from fedsampling.evidence.rules import (
     JOINT,
     above,
-    by_chance,
     ordering,
     over_choices,
     stated,
     verdict,
 )
 from fedsampling.evidence.statistics import (
-    bound,
     compare,
     difference,
     holm,
@@ -33,9 +31,8 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding, Part, Verdict, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
-from fedsampling.theory.weights import improvement_factor
 
-from .runs import BITS, course, extremes, population, title
+from .courses import BITS, course, population, title
 
 SCHEMES = ("full", "uniform", "optimal")
 LATE = 30  # "at the end" is the mean of the measurements in this many last rounds
@@ -329,78 +326,3 @@ def _bits_finding(
         return ordering(ratios, claim.margin, f"times the bits to {100 * goal:g} %")
 
     return _over_steps(judge, summaries, claim, paper)
-
-
-DIVERGED = Finding("inconclusive", "a run diverged", "The norms of a run are no longer finite.")
-
-
-def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge the ranges of α^k and γ^k of OCS on quadratics, over all rounds and runs."""
-    summary = summaries["dsgd"]
-    settings = summary.settings["settings"]
-    rounds = len(summary.select("optimal", "alpha"))
-    return _in_ranges(
-        claim,
-        extremes(summary, "alpha"),
-        extremes(summary, "gamma"),
-        settings["m"] / settings["clients"],
-        f"{rounds} rounds and all runs of OCS on quadratics",
-    )
-
-
-def c4_network(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge the ranges of α^k and γ^k over all rounds of networks' runs."""
-    summary = summaries["writers_training"]
-    n, m = population(summary)
-    alpha = summary.select("optimal", "alpha_exact")["value"].to_numpy()
-    if not np.isfinite(alpha).all():
-        return DIVERGED
-    gamma = np.asarray(improvement_factor(alpha, n, m))
-    return _in_ranges(
-        claim,
-        (float(alpha.min()), float(alpha.max())),
-        (float(gamma.min()), float(gamma.max())),
-        m / n,
-        f"{len(alpha)} rounds",
-    )
-
-
-def _in_ranges(
-    claim: ClaimSpec,
-    alpha: tuple[float, float],
-    gamma: tuple[float, float],
-    share: float,
-    where: str,
-) -> Finding:
-    """Judge α^k in [0, 1] and γ^k in [m/n, 1] from their extremes and the share m/n."""
-    beyond = max(-alpha[0], alpha[1] - 1, share - gamma[0], gamma[1] - 1)
-    holds = beyond <= claim.margin
-    return Finding(
-        "reproduced" if holds else "contradicted",
-        ours=f"α^k in [{show(alpha[0])}, {show(alpha[1])}], "
-        f"γ^k in [{show(gamma[0])}, {show(gamma[1])}], m/n = {show(share)}",
-        reason=f"The extremes over {where} {'lie' if holds else 'do not lie'} in the ranges.",
-    )
-
-
-def c5(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge whether G^k − Σ w_i U_i has mean zero, coordinate by coordinate."""
-    experiments = [summaries[name] for name in ("dsgd", "dsgd_exchanges")]
-    z = pd.concat([summary.select(metric="bias")["value"] for summary in experiments])
-    dimension = int(experiments[0].settings["settings"]["dimension"])
-    return by_chance(float(z.max()), len(z) * dimension, "coordinates", claim.margin)
-
-
-def c5_network(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge whether Σ (ω_i − w_i) ‖U_i‖ has mean zero along networks' runs."""
-    deviation = summaries["writers_training"].select("optimal", "deviation")["value"]
-    z, limit = float(deviation.mean() * np.sqrt(len(deviation))), bound(claim.margin)
-    if not np.isfinite(z):
-        return DIVERGED
-    holds = abs(z) < limit
-    return Finding(
-        "reproduced" if holds else "contradicted",
-        ours=f"z = {z:.2f} of {len(deviation)} rounds (limit {limit:.2f})",
-        reason=f"The standardised mean is {'within' if holds else 'beyond'} the limit; the "
-        f"probability of exceeding it by chance is {100 * claim.margin:g} %.",
-    )

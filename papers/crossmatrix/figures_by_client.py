@@ -19,11 +19,10 @@ from fedsampling.experiments.papers import REFERENCE, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels
 
-from .costs import by_dataset, label
+from .sampler_rows import by_dataset, label
 
 COLOUR_OF_ZERO, SMALLEST = "#d9d9d9", 1e-9  # smaller values count as zero
 MAX_TICKS = 6
-EXPECTED = "MD, expected"  # row of the figure above the samplers
 WORST = "worst_accuracy"
 NEVER_SELECTED = "never_selected"
 
@@ -44,7 +43,7 @@ def clients_shuttle(summaries: Summaries, paper: Paper) -> Artefact:
         table.assign(label=table["sampler"].map(label)),
         _figure(table, order, measures(summary)),
         alt="Participation and final accuracy of each client, for each sampler.",
-        notes=(_tested_on(table), *_never_available(table)),
+        notes=(_tested_on(table), *_expected(table), *_never_available(table)),
     )
 
 
@@ -134,34 +133,38 @@ def _most_accurate_worst_first(summary: Summary) -> list[str]:
 def _figure(table: pd.DataFrame, order: list[str], by_run: pd.DataFrame) -> Figure:
     """Draw heat maps of participation and accuracy, and the spread of the accuracies."""
     first = table[table["sampler"] == order[0]]
-    expected = first["expected"].to_numpy()
-    order_by = "samples" if first["samples"].nunique() > 1 else "availability"
-    top = [expected] if np.isfinite(expected).all() else []
-    blank = [np.full(len(first), np.nan)] * len(top)
-    names = [EXPECTED] * len(top) + [label(name) for name in order]
-    rows = np.arange(len(order)) + len(top)
+    if first["samples"].nunique() > 1:
+        along, places = "samples of the client", first["samples"].to_numpy()
+    else:
+        along, places = "rounds in which the client is available", first["offered"].to_numpy()
+    rows = np.arange(len(order))
     height = 1.9 + 0.21 * len(order)
     with panels(1, 3, 12.5, height, sharey=True, width_ratios=[3, 3, 2]) as (figure, axes):
-        for axis, name, above, power, title in (
-            (axes[0], "participation", top, 0.5, "participation rate (grey: never)"),
-            (axes[1], "accuracy", blank, 1.0, "final accuracy"),
+        for axis, name, power, title in (
+            (axes[0], "participation", 0.5, "participation rate (grey: never)"),
+            (axes[1], "accuracy", 1.0, "final accuracy"),
         ):
             values = [table.loc[table["sampler"] == sampler, name].to_numpy() for sampler in order]
-            _heat_map(figure, axis, np.array(above + values), first["samples"].to_numpy(), power)
-            axis.set_title(f"{title}; clients by {order_by}")
-        axes[0].set_yticks(range(len(names)), names)
+            _heat_map(figure, axis, np.array(values), places, power)
+            axis.set_title(title)
+            axis.set_xlabel(along)
+            axis.xaxis.set_label_position("top")
+        axes[0].set_yticks(rows, [label(name) for name in order])
         for measure, (words, colour, marker) in MARKS.items():
             accuracies = by_run[measure].groupby("sampler").mean()[order].to_numpy()
             looks: dict[str, Any] = {"color": colour, "markersize": 5, "clip_on": False}
             axes[2].plot(accuracies, rows, marker, label=words, **looks)
         axes[2].set(title="accuracy over clients", xlabel="accuracy", xlim=(0, 1))
         figure.legend(*axes[2].get_legend_handles_labels(), loc="outside lower right", ncols=2)
-        axes[2].set_ylim(len(names) - 0.5, -0.5)
+        axes[2].set_ylim(len(order) - 0.5, -0.5)
     return figure
 
 
-def _heat_map(figure: Figure, axis: Axes, values: Array, samples: Array, power: float) -> None:
-    """Draw a row for each sampler and a column for each client; zeros are grey."""
+def _heat_map(figure: Figure, axis: Axes, values: Array, places: Array, power: float) -> None:
+    """Draw a row for each sampler and a column for each client; zeros are grey.
+
+    `places`: an ascending number for each client; some of them are printed above.
+    """
     colours = mpl.colormaps["viridis"].with_extremes(bad="white", under=COLOUR_OF_ZERO)
     norm = PowerNorm(power, SMALLEST, 1)
     image = axis.imshow(values, aspect="auto", cmap=colours, norm=norm)
@@ -169,12 +172,24 @@ def _heat_map(figure: Figure, axis: Axes, values: Array, samples: Array, power: 
     bar.set_ticks(
         [SMALLEST, 0.1, 0.25, 0.5, 0.75, 1], labels=["0", "0.1", "0.25", "0.5", "0.75", "1"]
     )
-    sizes, first = np.unique(samples, return_index=True)
-    if len(sizes) > MAX_TICKS:
-        first = np.linspace(0, len(samples) - 1, MAX_TICKS).astype(int)
-    axis.set_xticks(first, [f"{samples[place]:g}" for place in first])
+    _, first = np.unique(places, return_index=True)
+    if len(first) > MAX_TICKS:
+        first = np.linspace(0, len(places) - 1, MAX_TICKS).astype(int)
+    axis.set_xticks(first, [f"{places[place]:,.0f}" for place in first])
     axis.xaxis.tick_top()
     axis.grid(visible=False)
+
+
+def _expected(table: pd.DataFrame) -> list[str]:
+    """Compare MD's participation with its expectation, unless clients come and go."""
+    of_md = table[table["sampler"] == REFERENCE]
+    if of_md["expected"].isna().any():
+        return []
+    gap = (of_md["participation"] - of_md["expected"]).abs().max()
+    return [
+        "MD's participation is within "
+        f"{show(100 * gap, 2)} percentage points of its expectation for every client."
+    ]
 
 
 def _tested_on(table: pd.DataFrame) -> str:

@@ -10,8 +10,8 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import REFERENCE, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
-from .costs import label
 from .figures_bench import information_needs
+from .sampler_rows import label
 
 BITS = ("model_bits", "norm_bits", "exchange_bits", "observation_bits")
 METRICS = [*BITS, "seconds", "asking_seconds"]

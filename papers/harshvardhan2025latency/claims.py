@@ -10,32 +10,16 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from fedsampling.base.records import check
 from fedsampling.base.text import listed, show
 from fedsampling.evidence.rules import JOINT, TIE, in_range, over_choices, verdict
 from fedsampling.evidence.verdicts import DEPENDS, Finding, Interval, Part, Verdict, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
-from fedsampling.samplers.flanp import Flanp
 
-from .runtimes import (
-    CASES,
-    LINES,
-    PROPOSED,
-    SEVEN,
-    PrintedRow,
-    Ranking,
-    bound_in_words,
-    by_problem,
-    mean_in_seconds,
-    printed_row,
-    ranking,
-    reading_in_words,
-    readings,
-    runtimes,
-    target,
-    with_interval,
-)
+from .printed_tables import CASES, LINES, PROPOSED, SEVEN, PrintedRow, printed_row
+from .row_ranking import Ranking, ranking
+from .run_settings import bound_in_words, reading_in_words, stages_in_words
+from .time_to_target import by_problem, mean_in_seconds, readings, runtimes, target, with_interval
 
 # The parts of a claim.
 FASTER, NO_SLOWER = "proposed faster than random", "proposed no slower than random"
@@ -127,22 +111,13 @@ def _open_because(
 def settings_in_words(labels: tuple[str, str], samplers: Mapping[str, Mapping[str, Any]]) -> str:
     """Write the settings of FLANP and of DelayHetSampling, from their labels."""
     flanp, sampling = (samplers[label] for label in labels)
-    stages = check(Flanp, dict(flanp), "")
-    rule = {
-        "gradient": f"stages end at {stages.accuracy:g} of the first squared norm",
-        "statistical": "stages end by the statistical rule",
-        "rounds": f"{stages.rounds} round per stage",
-    }[stages.stop]
-    return (
-        f"FLANP: {stages.first} clients first; {rule}, "
-        f"DelayHetSampling: {reading_in_words(sampling)}"
-    )
+    return f"FLANP: {stages_in_words(flanp)}, DelayHetSampling: {reading_in_words(sampling)}"
 
 
 def row_readings(
     summaries: Summaries, spec: ClaimSpec, paper: Paper
 ) -> dict[tuple[str, str], pd.DataFrame]:
-    """Return a row's runtimes in each of :func:`.runtimes.readings`, the main first."""
+    """Return a row's runtimes in each of :func:`.time_to_target.readings`, the main first."""
     row, paired_runtimes = row_of(spec)
     case = CASES[spec.artefact]
     names = _row_experiments(summaries, spec)
@@ -162,7 +137,7 @@ def printed_of(spec: ClaimSpec, paper: Paper) -> PrintedRow:
 
 
 def row_of(spec: ClaimSpec) -> tuple[str, Callable[..., pd.DataFrame]]:
-    """Return a claim's row, a key of :data:`.runtimes.DATA`, and the function that pairs runs."""
+    """Return a claim's row, as in :data:`.printed_tables.DATA`, and what pairs its runs."""
     experiment = spec.experiments[0]
     if experiment == "quadratic_problems":
         return "quadratic", by_problem

@@ -11,7 +11,7 @@ from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 
-from .runtimes import DATA, LINES, PROPOSED, SEVEN, printed, printed_row
+from .printed_tables import DATA, LINES, PROPOSED, SEVEN, printed, printed_row
 
 Seconds = Mapping[str, float]  # of a printed row, by sampler; infinite for N/A
 BASELINES = tuple(name for name in SEVEN if name not in PROPOSED)

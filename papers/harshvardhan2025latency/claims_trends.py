@@ -29,17 +29,15 @@ from fedsampling.evidence.verdicts import Finding, Part, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 
-from .runtimes import (
+from .printed_tables import LINES, PROPOSED, printed
+from .run_settings import reading_in_words, stages_in_words
+from .time_to_target import (
     DIRECTIONS,
-    LINES,
     MAIN_READING,
     NARROW,
-    PROPOSED,
     SWEEPS,
     at_least,
     mean_in_seconds,
-    printed,
-    reading_in_words,
     runtimes,
     sweep_runtimes,
     target,
@@ -83,16 +81,18 @@ def c20(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     goal, main = target(paper, "quadratic"), summaries["quadratic_no_delays"]
     table = runtimes(main, goal)
     last = float(main.rows["at"].max())
+    stages = {"flanp": FLANP_RULE}  # in words, by label
     if "quadratic_variants" in summaries:
-        variants = runtimes(summaries["quadratic_variants"], goal)
+        others = summaries["quadratic_variants"]
+        rules = {k: v for k, v in others.settings["samplers"].items() if k.startswith("flanp")}
+        stages |= {label: stages_in_words(settings) for label, settings in rules.items()}
+        variants = runtimes(others, goal)
         table = pd.concat([table, variants[variants["case"] == "synthetic"]], ignore_index=True)
     rounds = table.pivot(index="seed", columns="sampler", values="rounds")
     readings = {
-        FLANP_RULE if label == "flanp" else label: flanp_over_random(
-            rounds[label], rounds["random"], goal, last
-        )
+        stages[label]: flanp_over_random(rounds[label], rounds["random"], goal, last)
         for label in map(str, rounds)
-        if label.startswith("flanp")
+        if label in stages
     }
     return over_choices(readings, main=FLANP_RULE)
 

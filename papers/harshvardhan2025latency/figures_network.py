@@ -22,8 +22,8 @@ from fedsampling.report.drawing.style import (
     printed_point,
 )
 
-from .runtimes import record
-from .simulations import THRESHOLD
+from .run_settings import record
+from .simulations_delays import THRESHOLD
 
 SERIES = {  # of delays: how they are drawn
     "ours": ("ours", BLUE),

@@ -11,23 +11,47 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from fedsampling.base.records import check
+from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, legend_below, panels
+from fedsampling.samplers.flanp import Flanp
 
-from .runtimes import (
-    DELAYS,
-    LINES,
-    SEVEN,
-    TABLES,
-    in_seconds,
-    mean_runtimes,
-    printed,
-    runtimes,
-    target,
-)
+from .printed_tables import DELAYS, LINES, SEVEN, TABLES, printed
+from .time_to_target import in_seconds, mean_runtimes, runtimes, target
 
 BASE, REPORTED = "as chosen", "the paper"
+# Settings in words, with their values; labels in ``paper.yaml`` are <setting>-<value>.
+OF_ALL = {
+    "step": "learning rate {}",
+    "batch": "batches of {}",
+    "log_mean": "computation: mean of ln s {}",
+    "log_sd": "computation: deviation of ln s {}",
+    "cap": "computation: at most {} s",
+    "noise_median": "noise: as large as communication",
+    "gain": "antenna gain {} dB",
+}
+OF_ONE = {
+    "m": "{} clients per round",
+    "share": "B at most {} of its bound",
+    "rule-clip": "entries of B capped",
+    "solver-exact": "exact subset",
+    "solver-vertex": "exact distribution",
+    "solver-slsqp": "solver SLSQP",
+    "bound-everywhere": "$B_p$ < 1 everywhere",
+    "iterations": "{} iterations",
+    "start-fast": "solver starts at 1/τ",
+    "duplicates-independently": "client drawn twice trains twice",
+    "weights-covered": "weights by represented clients",
+    "d": "{} candidates",
+    "c": "constant {}",
+}
+STAGES = {  # of FLANP: how they end
+    "gradient": "stages to {accuracy:g} of norm²",
+    "statistical": "statistical stages",
+    "rounds": "stages of one round",
+}
 COLUMNS = ["delays", "setting", "scheme", "seconds", "over_random"]
 
 
@@ -35,14 +59,16 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Quadratic's runtimes (Tables 1 and 2) over random selection's, for every setting."""
     table = varied(summaries, paper)
     names = list(dict.fromkeys(table["setting"]))
+    words = [in_words(name, summaries["quadratic_variants"]) for name in names]
     columns = [name for name in DELAYS if name in set(table["delays"])]
-    width, height = 2.4 + 3.4 * len(columns), 0.21 * len(names) + 1.3
+    width, height = 3.4 + 3.2 * len(columns), 0.21 * len(names) + 1.3
     with panels(1, len(columns), width, height, sharey=True) as (figure, axes):
         for panel, delays in zip(axes, columns, strict=True):
             rows = table[table["delays"] == delays]
             _draw(panel, rows, names)
             chosen = rows[(rows["scheme"] == "random") & (rows["setting"] == BASE)]["seconds"]
             panel.set_title(f"{DELAYS[delays]} (random: {in_seconds(float(chosen.iloc[0]))})")
+        axes[0].set_yticks(range(len(names)), words, fontsize=8)
         legend_below(figure, axes, 4)
     note = (
         "Circles at the right edge: some run did not reach the target. If a setting concerns one "
@@ -54,6 +80,24 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         alt="Runtime over random selection's by sampler, one row for each varied setting.",
         notes=(note,),
     )
+
+
+def in_words(setting: str, variants: Summary) -> str:
+    """Write a setting of :func:`varied` in words, with the sampler if it concerns only one."""
+    if setting in (BASE, REPORTED):
+        return {BASE: "our settings", REPORTED: "the paper"}[setting]
+    if setting not in variants.settings["samplers"]:
+        name, value = setting.rsplit("-", 1)
+        return OF_ALL[name].format(value)
+    record = variants.settings["samplers"][setting]
+    sampler = next(name for name in SEVEN if setting.startswith(f"{name}-"))
+    changed = setting.removeprefix(f"{sampler}-")
+    if sampler == "flanp":
+        stages = check(Flanp, dict(record), "")
+        rule = STAGES[stages.stop].format(accuracy=stages.accuracy)
+        return f"FLANP: {stages.first} first, {rule}"
+    name, value = changed.rsplit("-", 1)
+    return f"{LINES[sampler].label}: {OF_ONE.get(changed, OF_ONE.get(name, '')).format(value)}"
 
 
 def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
@@ -127,4 +171,3 @@ def _draw(axes: Axes, table: pd.DataFrame, names: Sequence[str]) -> None:
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_yticks(range(len(names)), names, fontsize=8)

@@ -9,13 +9,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from fedsampling.base.text import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.drawing.curves import band
+from fedsampling.report.drawing.curves import SEEDS
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, ORANGE, legend_below, panels
 
-from .runtimes import printed, record
+from .printed_tables import printed
+from .run_settings import record
 
 STARTS = {  # of the solver
     "uniform": ("uniform start", BLUE),
@@ -59,13 +61,7 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
     """
     summary = summaries["distribution"]
     curves = summary.curves[summary.curves["metric"].str.contains("/")]
-    table = curves[["case", "metric", "at", "mean", "low", "high", "n"]].reset_index(drop=True)
-    floors = {"ratio": 1.0, "clients": 1.0}  # smallest possible values
-    lower = table["metric"].str.rpartition("/")[2].map(floors).fillna(0.0)
-    clients = summary.setting("clients", next(iter(summary.settings["cases"])))
-    upper = np.where(table["metric"].str.endswith("/clients"), clients, np.inf)
-    for end in ("low", "high"):
-        table[end] = table[end].clip(lower, upper)
+    table = curves[["case", "metric", "at", "mean", *SEEDS, "n"]].reset_index(drop=True)
     ylabels = {"ratio": "$g(p)$ over its minimum", "runtime": "runtime with $p$, over min $g$"}
     cases = list(table["case"].unique())
     with panels(len(cases), 2, width=8.0, height=2.9 * len(cases)) as (figure, axes):
@@ -75,7 +71,7 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
             if metric == "ratio":
                 panel.axhline(1, color=BLACK, linestyle=":", label="minimum: one client")
             panel.set(yscale="log", ylabel=ylabels[metric], xlabel="iterations of trust-constr")
-            panel.set_title(f"({'abcdefgh'[number]}) {case.replace('tail', 'tailed')} delays")
+            panel.set_title(f"({'abcdefgh'[number]}) {_delays(case)}")
             panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             panel.yaxis.set_major_formatter("{x:g}")
             panel.yaxis.set_minor_formatter(NullFormatter())
@@ -83,8 +79,26 @@ def solver(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         figure,
-        alt="g(p) over its minimum, and runtime, against iterations: no start reaches the minimum.",
+        alt="g(p) over its minimum, and runtime, against iterations, from three starts.",
+        notes=(_distance_left(table),),
     )
+
+
+def _distance_left(table: pd.DataFrame) -> str:
+    """Say how far from its minimum g is after the last iteration, on average and at best."""
+    metrics = {f"{start}/ratio": label for start, (label, _) in STARTS.items()}
+    last = table[(table["at"] == table["at"].max()) & table["metric"].isin(metrics)]
+    least, most = (show(float(value)) for value in (last["mean"].min(), last["mean"].max()))
+    best = last.loc[last[SEEDS[0]].idxmin()]
+    return (
+        f"After {table['at'].max():,} iterations, g is on average {least} to {most} times its "
+        f"minimum, by start and delays; the best run is at {show(float(best[SEEDS[0]]))} times "
+        f"({metrics[best['metric']]}, {_delays(best['case'])})."
+    )
+
+
+def _delays(case: str) -> str:
+    return f"{case.replace('tail', 'tailed')} delays"
 
 
 def overheads(summaries: Summaries, paper: Paper) -> Artefact:
@@ -117,14 +131,14 @@ def overheads(summaries: Summaries, paper: Paper) -> Artefact:
 
 def _solved(axes: Axes, table: pd.DataFrame, metric: str) -> None:
     """Draw a metric of one distribution of delays against iterations, from each start."""
-    for start, (label, colour) in STARTS.items():
+    for place, (start, (label, colour)) in enumerate(STARTS.items()):
         chosen = table[table["metric"] == f"{start}/{metric}"].sort_values("at")
-        mean, x = chosen["mean"].to_numpy(), np.arange(len(chosen))
-        # The lower end of an interval can be zero, which the logarithmic axis cannot show.
-        low = np.maximum(chosen["low"].to_numpy(), np.minimum(1.0, mean))
-        axes.plot(x, mean, "o-", ms=3, color=colour, label=label)
-        band(axes, x, low, chosen["high"], label, colour)
-        axes.set_xticks(x, [f"{at:,}" for at in chosen["at"]])
+        x = np.arange(len(chosen)) + 0.14 * (place - 1)  # side by side
+        least, most = (chosen[end] for end in SEEDS)
+        axes.vlines(x, least, most, color=colour, lw=3, alpha=0.35)
+        axes.plot(x, chosen["mean"], "o-", ms=3.5, lw=1.0, color=colour, label=label)
+        axes.set_xticks(range(len(chosen)), [f"{at:,}" for at in chosen["at"]])
+    axes.grid(False, axis="x")
 
 
 def _submodularity(summary: Summary) -> str:

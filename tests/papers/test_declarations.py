@@ -5,10 +5,10 @@ from collections import defaultdict
 from datetime import date
 
 import pytest
-from papers.chen2022optimal.runs import LINES as OPTIMAL
+from papers.chen2022optimal.courses import LINES as OPTIMAL
 from papers.fraboni2021clustered.claims import LINES as CLUSTERED
 from papers.fraboni2022general.losses import SCHEMES as GENERAL
-from papers.harshvardhan2025latency.runtimes import LINES as LATENCY
+from papers.harshvardhan2025latency.printed_tables import LINES as LATENCY
 from papers.rizk2022importance.lines import SCHEMES as IMPORTANCE
 from tests.shared import PAPERS, ROOT
 

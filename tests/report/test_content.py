@@ -2,10 +2,11 @@ import re
 
 import pytest
 from tests.helpers.fake_results import change
-from tests.shared import lines_of
+from tests.shared import PAPERS, lines_of
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record
+from fedsampling.experiments.papers import load_paper
 from fedsampling.report import content
 
 
@@ -64,3 +65,9 @@ def test_damaged_results_are_rejected_with_a_line_for_each_error(results, damage
     damage(results.root / "results" / FIGURE)
     for line, message in zip(lines_of(_load, results), messages, strict=True):
         assert re.search(message, line)
+
+
+def test_a_claim_names_the_samplers_that_its_parts_compare():
+    chapter = content.Chapter(load_paper("fraboni2021clustered", PAPERS), "", (), ())
+    compared = chapter.samplers("c10")
+    assert compared == {"clustered_size", "clustered_similarity", "md"}

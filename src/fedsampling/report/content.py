@@ -50,6 +50,19 @@ class Chapter:
         matches = (exhibit.provenance for exhibit in self.exhibits if exhibit.artefact == artefact)
         return next(matches, None)
 
+    def samplers(self, claim: str) -> frozenset[str]:
+        """Name the samplers that the parts of a claim compare, as classes of samplers are named."""
+        spec = self.paper.claims[claim]
+        labels = {label for part in spec.parts.values() for label in part.samplers}
+        experiments = spec.experiments or self.paper.artefacts[spec.artefact].experiments
+        records = [self.paper.experiments.get(name, {}).get("samplers") for name in experiments]
+        return frozenset(
+            str(record.get("name"))
+            for of_experiment in records
+            for label, record in (of_experiment or {}).items()
+            if label in labels and record
+        )
+
     @property
     def authors(self) -> list[str]:
         """Names of the authors."""

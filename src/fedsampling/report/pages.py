@@ -53,6 +53,7 @@ GRADE_CLASSES: Mapping[Grade, str] = {
     "preliminary": "preliminary",
     "not run": "not-run",
 }
+ADVICE = "bench_advice"  # artefact of the cross matrix: the advice in several situations
 LEFT_OUT = "left_out"  # artefact of the cross matrix whose notes say who is left out
 ROUND_COSTS = "round_costs"  # table of the cross matrix
 # The pages that every page links to; others are added if they exist.
@@ -107,6 +108,7 @@ def write(
     templates.filters["with_options"] = lambda text: formats.with_options(text, options)
     templates.tests |= {
         "contains": lambda sequence, item: item in sequence,
+        "contained_in": lambda item, sequence: item in sequence,
         "numbered": lambda exhibit: formats.NUMBERED.fullmatch(exhibit.artefact) is not None,
     }
     matrix = next((chapter for chapter in chapters if chapter.key == CROSS_MATRIX), None)
@@ -217,10 +219,17 @@ def write(
             clients=[each for each in matrix.exhibits if each.artefact.startswith(CLIENTS)],
             left_out=[each for each in matrix.exhibits if each.artefact == LEFT_OUT],
             round_costs=_tables(root, matrix).get(ROUND_COSTS),
+            by_clients=_by_clients(matrix),
         )
     for name, text in texts.items():
         files.write_text(root / name, text)
     return [*texts]
+
+
+def _by_clients(matrix: Chapter) -> str:
+    """Return the note that says what the advice is by the number of clients, which is not asked."""
+    notes = [note for each in matrix.exhibits if each.artefact == ADVICE for note in each.notes]
+    return next((note for note in notes if note.startswith("By the number of clients")), "")
 
 
 def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:

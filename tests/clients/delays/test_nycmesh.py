@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from papers.harshvardhan2025latency.simulations import LEVELS
+from papers.harshvardhan2025latency.simulations_delays import LEVELS
 from scipy.stats import ks_2samp
 
 from fedsampling.clients import mesh_files
 from fedsampling.clients.mesh import EFFICIENCIES, Nycmesh, client_table, efficiency
 from fedsampling.clients.mesh_settings import Parameters
 from fedsampling.clients.path_loss import okumura_hata
-from papers.harshvardhan2025latency import simulations
+from papers.harshvardhan2025latency import published_delays
 
 DEFAULT = Parameters()
 STANDIN = mesh_files.load("embedded", Path(), None)
@@ -57,7 +57,7 @@ def test_hubs_serve_their_own_clients_at_the_price_of_the_backhaul():
 
 
 def test_the_published_delays_have_their_known_quantiles(mirror, tmp_path):
-    published = simulations.load_reference(tmp_path, mirror)
+    published = published_delays.load_reference(tmp_path, mirror)
     for total in published.totals.values():
         assert total.shape == (184,)
         assert np.isfinite(total).all()
@@ -68,7 +68,7 @@ def test_the_published_delays_have_their_known_quantiles(mirror, tmp_path):
 
 def test_the_share_above_1000_s_and_the_tail_are_near_the_published_ones(mirror, tmp_path):
     network = mesh_files.load("official", tmp_path, mirror)
-    published = simulations.load_reference(tmp_path, mirror)
+    published = published_delays.load_reference(tmp_path, mirror)
     seconds = np.stack(
         [
             Nycmesh().draw(seed, network).round_seconds(seed, np.arange(5)[:, None], np.arange(188))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from papers.harshvardhan2025latency.simulations import STUDIES
+from papers.harshvardhan2025latency.simulations_selection import STUDIES
 from tests.helpers.small_runs import NOWHERE, SMALL, load_all_kinds, settings, tables
 
 from fedsampling.base.errors import InputError

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from fedsampling.experiments.papers import load_paper
-from papers.chen2022optimal import figures_algorithms
+from papers.chen2022optimal import figures_algorithms, figures_theorem2
 
-from ..shared import PAPERS, behind, changed, judge
+from ..shared import PAPERS, behind, changed, judge, published
 
 PAPER = load_paper("chen2022optimal", PAPERS)
 
@@ -28,12 +28,12 @@ def test_algorithms_shows_every_number_of_exchanges_and_both_factors(summaries):
 
 
 def test_theorem2_says_in_how_many_rounds_the_bound_holds(summaries):
-    artefact = figures_algorithms.theorem2(summaries, PAPER)
+    artefact = figures_theorem2.theorem2(summaries, PAPER)
     data = artefact.data
     assert (data.loc[(data["panel"] == "near") & (data["series"] == "corrected"), "y"] < 1).all()
     rounds = re.search(r"in ([\d,]+) of \1 rounds", artefact.notes[0])[1]
     wrong = changed(summaries["dsgd"], lambda excess: 0 * excess + 1, metric="excess/printed")
-    notes = figures_algorithms.theorem2(summaries | {"dsgd": wrong}, PAPER).notes
+    notes = figures_theorem2.theorem2(summaries | {"dsgd": wrong}, PAPER).notes
     assert f"in 0 of {rounds} rounds" in notes[0]
 
 
@@ -54,3 +54,13 @@ def test_c4_and_c5_notice_one_factor_out_of_its_range_and_a_bias(summaries, clai
 
     wrong = changed(summaries["dsgd"], first, sampler="optimal", metric=metric)
     assert judge(PAPER, claim, summaries | {"dsgd": wrong}).verdict == "contradicted"
+
+
+def test_exchanges_explains_colours_dashes_and_marks_with_eight_entries():
+    runs = {"writers_training": published(PAPER.key, "writers_training")}
+    figure = figures_algorithms.exchanges(runs, PAPER).figure
+    legends = [axes.get_legend() for axes in figure.axes]
+    words = [text.get_text() for legend in legends if legend for text in legend.get_texts()]
+    assert words[:3] == ["Dataset 1", "Dataset 2", "Dataset 3"]
+    assert len(words) == len(set(words)) == 8
+    assert not figure.legends

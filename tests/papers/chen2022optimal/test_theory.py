@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from papers.chen2022optimal.simulations import bound, constants, step_limit
+from papers.chen2022optimal.theory import bound, constants, step_limit
 
 
 def one_round(w, minima, x, eta, q):

@@ -1,12 +1,14 @@
 """Sets, training runs and tuning of chen2022optimal, from its published runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from papers.chen2022optimal.runs import course, mean_course
+from papers.chen2022optimal.courses import course, mean_course
 
 from fedsampling.experiments.papers import draw_function, load_paper
-from papers.chen2022optimal import claims, figures_training
+from papers.chen2022optimal import claims, figures_datasets, figures_tuning
 
 from ..shared import PAPERS, changed, judge, lost, made_up, published
 
@@ -25,7 +27,7 @@ def raised(summary, sampler, by):
 
 
 def test_the_largest_clients_hold_a_share_of_the_samples():
-    assert figures_training.held(np.array([1, 1, 2, 4]), 0.5) == 0.75
+    assert figures_datasets.held(np.array([1, 1, 2, 4]), 0.5) == 0.75
 
 
 def test_bits_add_up_column_by_column():
@@ -72,8 +74,17 @@ def tuned():
 
 
 def test_the_step_is_chosen_by_late_rounds(tuned):
-    (picked,) = figures_training.chosen(tuned).to_dict("records")
+    (picked,) = figures_tuning.chosen(tuned).to_dict("records")
     assert picked == {"set": "Dataset 1", "sampler": "optimal", "step": 0.25, "accuracy": 0.9}
+
+
+def test_a_best_step_at_an_end_of_the_grid_is_named(tuned):
+    best, *others = figures_tuning.steps({"tuning": tuned}, PAPER).notes
+    assert best == "Best steps. Dataset 1: optimal (AOCS) 0.250."
+    assert not others
+    shorter = replace(tuned, rows=tuned.rows[tuned.rows["case"] != "a"])
+    edge = figures_tuning.steps({"tuning": shorter}, PAPER).notes[1]
+    assert edge.endswith("a better step may lie beyond: optimal (AOCS) (Dataset 1, 0.250).")
 
 
 def test_budgets_are_read_between_measurements():

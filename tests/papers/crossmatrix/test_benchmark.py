@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import load_paper
-from papers.crossmatrix import costs, figures_bench
+from fedsampling.experiments.papers import MEASURES, load_paper
+from papers.crossmatrix import costs_to_target, figures_bench, figures_ranks, speed_ups
 
 from ..shared import PAPERS, made_up
 
@@ -93,16 +93,18 @@ def bench(evaluation, tuning):
 
 
 def test_the_best_trial_is_the_holdouts_and_a_run_that_diverged_loses(tuning):
-    grid = costs.grid_scores(tuning)
+    grid = costs_to_target.grid_scores(tuning)
     best = grid.loc[grid["chosen"], ["sampler", "case"]].to_numpy()
     assert dict(best) == {"md": "default", "fast": "small"}
     slopes = {"small": 0.05, "default": 0.05 * (1 + 1e-8)}  # published scores are rounded
-    tied = costs.grid_scores(summary(*(run(c, "md", 0, rising(k)) for c, k in slopes.items())))
+    tied = costs_to_target.grid_scores(
+        summary(*(run(c, "md", 0, rising(k)) for c, k in slopes.items()))
+    )
     assert tied.loc[tied["chosen"], "case"].tolist() == ["small"]
 
 
 def test_each_world_has_its_own_target_and_a_miss_costs_twice_the_run(evaluation, tuning):
-    table = costs.costs_on(evaluation, tuning).set_index(["sampler", "seed"])
+    table = costs_to_target.costs_on(evaluation, tuning).set_index(["sampler", "seed"])
     # MD's last quarter: 1 in world 0, 0.5 in world 1. The mean of three measurements must reach
     # 0.95 of it: rounds 11 (0.9, 1, 1) and 6 (0.4, 0.5, 0.5) are too early by one.
     assert table.loc["md", "rounds"].tolist() == [11, 7]
@@ -111,7 +113,7 @@ def test_each_world_has_its_own_target_and_a_miss_costs_twice_the_run(evaluation
 
 
 def test_an_area_is_the_gain_within_mds_budget_relative_to_mds(evaluation, tuning):
-    table = costs.costs_on(evaluation, tuning).set_index(["sampler", "seed"])
+    table = costs_to_target.costs_on(evaluation, tuning).set_index(["sampler", "seed"])
     assert table.loc["md", "area_bits"].tolist() == pytest.approx([1, 1])
     # A score holds until the next round: rounds 0 to 11.
     of_md, of_fast = sum(rising(0.1)[:12]), sum(rising(0.2)[:12])
@@ -122,7 +124,7 @@ def test_a_dataset_is_compared_world_by_world(bench, tmp_path):
     (tmp_path / "datasets.csv").write_text(
         "set,family,clients,largest,skew,differ\nbench_a,A,9,3.5,1.2,sizes\n"
     )
-    table = costs.speed_ups_by_dataset(bench, tmp_path)
+    table = speed_ups.speed_ups_by_dataset(bench, tmp_path)
     rounds = table[table["measure"] == "rounds"].set_index("scheme")
     assert rounds.loc["fast", "speed_up"] == pytest.approx(np.sqrt(11 / 7 * 7 / 24))
     assert rounds["worlds"].to_dict() == {"fast": 2, "md": 2}
@@ -161,17 +163,17 @@ def test_fresh_worlds_are_in_the_csv_of_a_matrix_but_not_in_its_table(evaluation
 
 
 def test_tuning_gains_the_rounds_that_mds_untuned_rate_needs_more(bench):
-    gains = costs.gains_from_tuning(bench, ["bench_a"])
+    gains = speed_ups.gains_from_tuning(bench, ["bench_a"])
     # At the small rate MD misses the target in world 0, and needs 11 rounds instead of 7 in 1.
     assert gains["gain"].tolist() == pytest.approx([np.sqrt(24 / 11 * 11 / 7)])
 
 
 def test_ranks_of_a_single_family_or_of_a_holdout_alone_say_so(evaluation, tuning):
     summaries = {"bench_letter": evaluation, "tuning_bench_letter": tuning}
-    scope, *sides = figures_bench.bench_ranks(summaries, PAPER).notes
+    scope, *sides = figures_ranks.bench_ranks(summaries, PAPER).notes
     assert scope.startswith("1 families, 1 datasets")
     assert [note.count(": none") for note in sides] == [2, 2, 2]
-    artefact = figures_bench.bench_ranks({"tuning_bench_a": tuning}, PAPER)
+    artefact = figures_ranks.bench_ranks({"tuning_bench_a": tuning}, PAPER)
     assert artefact.notes == ("No dataset is both tuned and compared yet.",)
 
 
@@ -180,6 +182,21 @@ def test_families_are_the_unit_of_the_mean():
     table = pd.DataFrame(rows, columns=["family", "set", "speed_up"])
     table = table.assign(scheme="x", area=1.0, reached=5, runs=5, measure="rounds")
     table = pd.concat([table, table.assign(scheme="md", speed_up=1.0)])
-    row = figures_bench.aggregated(table, "rounds").set_index("scheme").loc["x"]
+    row = figures_ranks.aggregated(table, "rounds").set_index("scheme").loc["x"]
     assert row["speed_up"] == pytest.approx(4 ** (1 / 3))
     assert (row["families"], row["sets"], row["worst"]) == (3, 6, 1.0)
+
+
+def test_mostly_missed_is_hollow_and_partly_run_has_no_rank():
+    speed_ups = pd.DataFrame(
+        [("S", "md", 1.0, 5), ("T", "md", 1.0, 5), ("S", "x", 0.5, 2), ("S", "y", 2.0, 5)],
+        columns=["family", "scheme", "speed_up", "reached"],
+    ).assign(set="s", area=1.0, runs=5)
+    tables = [figures_ranks.aggregated(speed_ups, measure) for measure in MEASURES]
+    figure = figures_ranks.bands(pd.concat(tables))
+    left = figure.axes[0]
+    labels = [tick.get_text() for tick in left.get_yticklabels()]
+    assert labels == ["x (1 families, not reached, 3 of 5 missed)", "MD", "y (1 families)"]
+    assert [text.get_text() for text in left.texts] == ["–", "1", "–"]
+    hollow = [line for line in left.lines if line.get_markerfacecolor() == "white"]
+    assert [list(line.get_xdata()) for line in hollow if len(line.get_xdata())] == [[0.5]]

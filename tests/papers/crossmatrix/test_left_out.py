@@ -1,5 +1,6 @@
 """Who is left out: the comparison with MD, and the order of the clients."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -51,3 +52,18 @@ def test_clients_are_sorted_by_size_and_the_best_sampler_is_first(summary):
     assert md["expected"].tolist() == pytest.approx([1 - 0.9**3] * N)
     assert "training samples" in drawn.notes[0]
     assert drawn.figure.axes[0].get_yticklabels()[-1].get_text() == "FLANP"
+
+
+def test_clients_of_equal_size_are_placed_by_their_available_rounds(summary):
+    def alike(rows):
+        equal = rows.assign(value=rows["value"].mask(rows["metric"] == "client_samples", 80.0))
+        rounds = equal["value"].where(equal["metric"] != "client_offered", 10 + equal["at"])
+        return equal.assign(value=rounds)
+
+    drawn = figures.clients_shuttle(
+        {"clients_ten": replace(summary, rows=alike(summary.rows))}, None
+    )
+    axes = drawn.figure.axes[0]
+    assert axes.get_xlabel() == "rounds in which the client is available"
+    ticks = [tick.get_text() for tick in axes.get_xticklabels()]
+    assert (ticks[0], ticks[-1]) == ("10", "19")

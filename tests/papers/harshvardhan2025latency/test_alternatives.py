@@ -1,8 +1,8 @@
 """Choices that could change verdicts, from made-up courses."""
 
 import pytest
-from papers.harshvardhan2025latency.figures_readings import alternatives
-from papers.harshvardhan2025latency.runtimes import PROPOSED
+from papers.harshvardhan2025latency.figures_alternatives import alternatives
+from papers.harshvardhan2025latency.printed_tables import PROPOSED
 
 from .courses import PAPER, draws, joined, made, overheads, summary, varied
 

@@ -3,14 +3,22 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from papers.harshvardhan2025latency.claims import reading_finding, row_of
-from papers.harshvardhan2025latency.runtimes import DATA, PROPOSED, SEVEN, printed, runtimes, target
+from papers.harshvardhan2025latency.printed_tables import DATA, LINES, PROPOSED, SEVEN, printed
+from papers.harshvardhan2025latency.time_to_target import runtimes, target
 
+from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.resolving import without
 from fedsampling.learning.models.settings import LeafCnn
+from papers.harshvardhan2025latency import (
+    figures_accuracy,
+    figures_runtime,
+    figures_sensitivity,
+)
 from papers.harshvardhan2025latency import figures_readings as by_reading
-from papers.harshvardhan2025latency import figures_runtime as tables
+from papers.harshvardhan2025latency import figures_tables as tables
 
 from ..shared import judge
 from .courses import PAPER, draws, joined, judged, made, overheads, resolved, summary, varied
@@ -335,11 +343,45 @@ def test_a_sweep_does_not_compare_runs_of_different_sizes():
     assert tables.table3a(result, PAPER).table["Submodular"].tolist()[1] == "– (845)"
 
 
-def test_seeds_are_averaged_at_equal_times():
-    """One takes 10 s a round and one 20 s: at 75 s one has had seven rounds, the other three."""
+def test_figure3_has_the_papers_times_beside_ours_and_misses_as_bounds():
     name = "dirichlet_fashion_mnist_nycmesh"
-    fast = summary(name, {"random": 7}, seconds=10.0, seeds=[0])
-    slow = summary(name, {"random": 7}, seconds=20.0, seeds=[1])
-    x, y = tables.figure3({name: joined(fast, slow)}, PAPER).figure.axes[2].lines[0].get_data()
-    assert y[x.searchsorted(0.075, side="right") - 1] == pytest.approx((0.99 + 0.1) / 2)
-    assert x.max() == pytest.approx(0.4)  # where the faster seed ends
+    runs = {name: summary(name, {"random": 7, "flanp": 99})}
+    artefact = figures_accuracy.figure3(runs, PAPER)
+    panel = artefact.figure.axes[2]
+    marks = {line.get_color(): line for line in panel.lines if line.get_marker() in ("o", ">")}
+    random, flanp = (marks[LINES[name].colour] for name in ("random", "flanp"))
+    assert [random.get_marker(), flanp.get_marker()] == ["o", ">"]
+    times = [*random.get_xdata(), *flanp.get_xdata()]
+    assert times == pytest.approx([0.07, 0.4])  # 10³ s; FLANP ends after 40 rounds of 10 s
+    papers = [float(line.get_xdata()[0]) for line in panel.lines if line.get_marker() == "D"]
+    assert {190.3, 5.838} <= set(papers)
+    assert "miss the target: FLANP (3 of 3, best 0.10)" in artefact.notes[0]
+
+
+def test_figure2_says_what_it_adds_to_the_papers_panels():
+    situations = {
+        "quadratic_no_delays": ({"submodular": 5, "flanp": 6}, "none"),
+        "quadratic_iid": ({"random": 5, "divfl": 6}, "nycmesh"),
+        "quadratic": ({"random": 5, "luo2022": 6}, "nycmesh"),
+    }
+    runs = {name: summary(name, *situation) for name, situation in situations.items()}
+    notes = figures_runtime.figure2(runs, PAPER).notes
+    added = "(a) DelayHetSubmodular; (c) Luo et al."
+    assert notes[0] == f"Samplers added to the paper's panels: {added}"
+
+
+def test_table3d_draws_the_runs_that_miss_the_target():
+    parts = {"quadratic_clients": by_clients(99, 99, 99, 99)}
+    parts["quadratic_clients_bounded"] = by_clients(8, 10, 12, 20)
+    artefact = figures_runtime.table3d(parts, PAPER)
+    assert "0 of 12 runs reach 2.95; the others end after 400 s" in artefact.notes[0]
+    assert "5 clients 80.0 s, 10 clients 100 s" in artefact.notes[1]
+
+
+def test_every_varied_setting_of_quadratic_has_words():
+    variants = Summary(pd.DataFrame(), PAPER.experiments["quadratic_variants"], {})
+    cases = PAPER.experiments["quadratic_sensitivity"]["cases"]
+    settings = [*variants.settings["samplers"], *(case.partition("-")[2] for case in cases)]
+    words = [figures_sensitivity.in_words(name, variants) for name in settings]
+    assert len(set(words)) == len(set(settings))
+    assert not any(word in settings for word in words)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from papers.harshvardhan2025latency.simulations import instance
+from papers.harshvardhan2025latency.simulations_selection import instance
 from tests.helpers.small_runs import array as values
 from tests.helpers.small_runs import settings, tables
 

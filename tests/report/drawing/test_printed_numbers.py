@@ -9,6 +9,7 @@ from fedsampling.report.drawing.style import (
     HATCH,
     RANGE,
     printed_level,
+    printed_limit,
     printed_point,
     printed_words,
     without_printed,
@@ -20,6 +21,7 @@ def test_printed_numbers_are_left_out_of_figures_with_other_settings():
     with without_printed():
         printed_level(axes, 1.0)
         printed_point(axes, 1.0, 1.0)
+        printed_limit(axes, 1.0, 1.0, 0.1, "paper: below 1")
         printed_words(axes, 1.0, 1.0, "paper: 1")
     assert not axes.lines
     assert not axes.texts

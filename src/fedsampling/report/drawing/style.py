@@ -168,6 +168,14 @@ def printed_point(
     axes.plot(x, y, marker, color=colour, label=label, **looks)
 
 
+def printed_limit(axes: Axes, x: float, y: float, reach: float, label: str) -> None:
+    """Draw a printed upper bound as a bar with an arrow down, `reach` long."""
+    if not _shows_printed.get():
+        return
+    looks: dict[str, Any] = {"color": BLACK, "ms": 9, "mew": 1.6, "elinewidth": 1.4, "zorder": 3}
+    axes.errorbar(x, y, reach, uplims=True, fmt="_", label=label, **looks)
+
+
 def printed_words(axes: Axes, x: float, y: float, text: str, **looks: Any) -> None:
     """Label a mark with the number that the paper prints."""
     if _shows_printed.get():

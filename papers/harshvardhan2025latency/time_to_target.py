@@ -1,12 +1,10 @@
-"""Runtimes to a target, for the tables, figures and claims of Harshvardhan et al. 2025.
+"""Time to a target, for the tables, figures and claims of Harshvardhan et al. 2025.
 
 :func:`course` returns each run's accuracy or loss over time, :func:`runtimes` the time at which it
-reaches its target.  The paper's numbers are in ``reported.csv``, with ids
-``<table>/<row>/<column>`` (see :func:`printed`) and ``target/<experiment>``.
+reaches its target: ``target/<experiment>`` in ``reported.csv``.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Any
@@ -15,79 +13,22 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import show, show_interval
-from fedsampling.evidence.rules import TIE
-from fedsampling.evidence.statistics import Estimate, compare, holm, is_within, ratio
+from fedsampling.evidence.statistics import Estimate
 from fedsampling.evidence.summaries import Summary
-from fedsampling.evidence.verdicts import Part
-from fedsampling.experiments.papers import Paper, Reported
+from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Summaries
-from fedsampling.report.drawing.style import SCHEMES, Line
 
-LINES = {
-    "submodular": Line("DelayHetSubmodular", SCHEMES["delayhet_submodular"]),
-    "sampling": Line("DelayHetSampling", SCHEMES["delayhet_sampling"]),
-    "random": Line("random", SCHEMES["random"]),
-    "flanp": Line("FLANP", SCHEMES["flanp"]),
-    "divfl": Line("DivFL", SCHEMES["divfl"]),
-    "power_of_choice": Line("Power-of-Choice", SCHEMES["power_of_choice"]),
-    "approx_opt": Line("ApproxOptSampling", SCHEMES["approx_opt"]),
-    "luo2022": Line("Luo et al.", SCHEMES["luo2022"]),
-}
-SEVEN = tuple(LINES)[:7]  # the samplers of the paper's tables
-PROPOSED = SEVEN[:2]
+from .printed_tables import LINES
+from .run_settings import record
+
 NARROW = 0.9  # level of the intervals of equivalence tests at 5 %
 CLOCKS = {"counted": "paper's", "all": "everything"}  # columns of :func:`runtimes`
-DELAYS = {"synthetic": "synthetic delays", "nycmesh": "NYCMesh"}
-TABLES = {"synthetic": "table1", "nycmesh": "table2"}
-CASES = {table: case for case, table in TABLES.items()}
-DATA = {  # rows of both tables, by experiment
-    "quadratic": "Quadratic",
-    "dirichlet_mnist": "Dirichlet MNIST",
-    "rotated_mnist": "Rotated MNIST",
-    "dirichlet_fashion_mnist": "Dirichlet FashionMNIST",
-    "rotated_fashion_mnist": "Rotated FashionMNIST",
-    "dirichlet_cifar10": "Dirichlet CIFAR-10",
-    "rotated_cifar10": "Rotated CIFAR-10",
-    "femnist": "FEMNIST",
-    "shakespeare": "Shakespeare",
-}
 # Table 3, top: the experiment with the paper's usual value, and the experiment with the others.
 SWEEPS = {"table3a": ("rotated_mnist", "rotation"), "table3b": ("dirichlet_mnist", "links")}
 DIRECTIONS = {"table3a": 1, "table3b": -1}  # of the seconds along their columns, as claimed
 KEYS = ["case", "sampler", "seed", "at"]
 VARIED = ("flanp", "sampling")  # samplers that were run in several readings
 MAIN_READING = "sampling-start"  # DelayHetSampling with Assumption 3 alone, where it was run
-
-
-def printed(paper: Paper, table: str) -> dict[str, dict[str, Reported]]:
-    """Return a table of the paper: its numbers by row and column."""
-    rows: dict[str, dict[str, Reported]] = {}
-    for number in paper.reports:
-        if number.id.startswith(f"{table}/"):
-            _, row, column = number.id.split("/")
-            rows.setdefault(row, {})[column] = number
-    return rows
-
-
-@dataclass(frozen=True)
-class PrintedRow:
-    """A row of the paper's Table 1 or 2."""
-
-    numbers: Mapping[str, float]  # 10³ seconds by sampler; infinite where the paper prints N/A
-
-    @property
-    def fastest(self) -> str:
-        """The paper's fastest sampler."""
-        return min(self.numbers, key=lambda name: self.numbers[name])
-
-    def over_fastest(self, sampler: str) -> float:
-        """Return a sampler's seconds over those of the fastest."""
-        return self.numbers[sampler] / self.numbers[self.fastest]
-
-
-def printed_row(paper: Paper, table: str, row: str) -> PrintedRow:
-    """Return a row of the paper's Table 1 or 2."""
-    return PrintedRow({name: cell.number for name, cell in printed(paper, table)[row].items()})
 
 
 def target(paper: Paper, row: str, summaries: Summaries | None = None) -> float:
@@ -225,100 +166,6 @@ def mean_runtimes(table: pd.DataFrame, case: str, clock: str = "counted") -> dic
     return {str(name): float(part[clock].mean()) for name, part in rows.groupby("sampler")}
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """The best of the samplers that may be first in a row of Tables 1 and 2, and its leads."""
-
-    # "holds" if the best sampler that may be first is faster than every other sampler, "fails" if
-    # another sampler is faster than each that may be first, "tie" if the best of both kinds are
-    # equal, otherwise "open"
-    is_first: Part
-    # whether the better of the proposed samplers is faster than random selection
-    beats_random: Part
-    # random selection's seconds over each proposed sampler's, with Holm-corrected intervals
-    over_proposed: Mapping[str, Estimate]
-    # the fastest sampler that may be first and reaches the target in every run, if any
-    best: str | None
-    # random selection's seconds over the best sampler's; a lower bound if random selection misses
-    # the target
-    gain: Estimate | None
-    # the sampler whose leads decide: another sampler if `is_first` fails, otherwise the best
-    leader: str | None
-    # the seconds of the samplers of the other kind over the leader's, with Holm-corrected intervals
-    leads: Mapping[str, Estimate]
-    # the seconds of the fastest other sampler over the best sampler's, with a 90 % interval
-    tie: Estimate | None
-
-
-def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
-    """Compare the samplers that may be first with the paper's others, paired by seed.
-
-    Runs that miss the target count with their seconds at the end, a lower bound.  They are used
-    only for samplers that are being beaten, where a lower bound cannot favour a verdict.
-
-    `table`: one case of :func:`runtimes`. `candidates`: samplers that may be first.
-    """
-    seconds = at_least(table)
-    means = table.groupby("sampler")["counted"].mean()  # infinite if a run misses the target
-    may_be_first = [name for name in SEVEN if name in seconds and name in candidates]
-    rivals = [name for name in SEVEN if name in seconds and name not in candidates]
-    best, rival = _fastest(means, may_be_first), _fastest(means, rivals)
-    leads_of_best = _leads(seconds, best, rivals) if best else {}
-    gain = None
-    if best and "random" in seconds and best != "random":
-        gain = compare(seconds["random"], seconds[best], ratio)
-    leads_of_rival = _leads(seconds, rival, may_be_first) if rival else {}
-    tie = compare(seconds[rival], seconds[best], ratio, NARROW) if best and rival else None
-    is_first: Part = "open"
-    leader, leads = best, leads_of_best
-    if _all_ahead(leads_of_best):
-        is_first = "holds"
-    elif _all_ahead(leads_of_rival):
-        is_first, leader, leads = "fails", rival, leads_of_rival
-    elif tie and is_within(tie, 1, TIE):
-        is_first = "tie"
-    proposed = [name for name in PROPOSED if name in seconds and "random" in seconds]
-    over_proposed = holm({name: (seconds["random"], seconds[name]) for name in proposed}, ratio)
-    beats_random = _beats_random(seconds, means, over_proposed)
-    return Ranking(is_first, beats_random, over_proposed, best, gain, leader, leads, tie)
-
-
-def _all_ahead(leads: Mapping[str, Estimate]) -> bool:
-    return len(leads) > 0 and all(lead.low > 1 for lead in leads.values())
-
-
-def _beats_random(
-    seconds: pd.DataFrame, means: pd.Series, over_proposed: Mapping[str, Estimate]
-) -> Part:
-    """Judge whether a proposed sampler is faster than random selection.
-
-    A sampler that misses the target in some run cannot be faster, and is slower if even its bound
-    is.
-    """
-    reaching = [name for name in over_proposed if np.isfinite(means[name])]
-    if any(over_proposed[name].low > 1 for name in reaching):
-        return "holds"
-    if not over_proposed or not np.isfinite(means["random"]):
-        return "open"  # a bound of random selection's seconds cannot show that it is faster
-    if all(lead.high < 1 for lead in over_proposed.values()):
-        return "fails"
-    best = _fastest(means, reaching)
-    if best and is_within(compare(seconds["random"], seconds[best], ratio, NARROW), 1, TIE):
-        return "tie"
-    return "open"
-
-
-def _fastest(means: pd.Series, names: Collection[str]) -> str | None:
-    """Return the sampler with the smallest mean among those that always reach the target."""
-    reaching = [name for name in names if np.isfinite(means[name])]
-    return min(reaching, key=lambda name: float(means[name]), default=None)
-
-
-def _leads(seconds: pd.DataFrame, first: str, names: Collection[str]) -> dict[str, Estimate]:
-    """Return the seconds of `names` over those of `first`, with Holm-corrected intervals."""
-    return holm({name: (seconds[name], seconds[first]) for name in names}, ratio)
-
-
 def main_reading(summaries: Summaries, table: str) -> str:
     """Return the label of DelayHetSampling's main reading in one of :data:`SWEEPS`."""
     variants = summaries.get(f"{SWEEPS[table][1]}_sampling")
@@ -359,23 +206,6 @@ def sweep_runtimes(summaries: Summaries, paper: Paper, table: str, sampling: str
     return pd.concat(parts, ignore_index=True)
 
 
-def bound_in_words(settings: Mapping[str, Any]) -> str:
-    """Write the bound on B in DelayHetSampling's settings."""
-    return "Assumption 3 alone" if settings.get("bound") == "start" else "B_p < 1 everywhere"
-
-
-def reading_in_words(settings: Mapping[str, Any]) -> str:
-    """Write the bound on B and the iterations in DelayHetSampling's settings."""
-    return f"{bound_in_words(settings)}; {iterations(settings)} iterations"
-
-
-def iterations(settings: Mapping[str, Any]) -> int:
-    """Return the iterations of DelayHetSampling's solver."""
-    from fedsampling.samplers.latency import ITERATIONS
-
-    return int(settings.get("iterations", ITERATIONS))
-
-
 def with_interval(estimate: Estimate) -> str:
     """Write an estimate with its interval."""
     return show_interval(estimate.value, estimate.low, estimate.high)
@@ -402,13 +232,3 @@ def listed_means(means: Mapping[str, float], write: Callable[[float], str]) -> s
 def nan_if_infinite(number: float) -> float:
     """Return NaN, which a table leaves empty, in place of an infinite number."""
     return number if np.isfinite(number) else np.nan
-
-
-def record(summary: Summary, case: str | None = None) -> Any:
-    """Return the validated settings of a case's runs, including defaults."""
-    from fedsampling.experiments.resolving import Experiment, run_settings  # loads run kinds
-
-    experiment = Experiment.model_validate(summary.settings)
-    return run_settings(
-        experiment, case or next(iter(experiment.cases)), next(iter(experiment.samplers))
-    )

@@ -1,4 +1,4 @@
-"""Quantities that figures and claims of Chen et al. 2022 read from runs; styles of its samplers."""
+"""Accuracy, loss and bits of each run of Chen et al. 2022 by round; styles of its samplers."""
 
 from functools import cache
 
@@ -77,39 +77,17 @@ def title(summary: Summary, case: str = "base") -> str:
     return f"Dataset {number}" if number else ""
 
 
-def scores(summary: Summary) -> pd.DataFrame:
-    """Score every run by its mean accuracy on the holdout in the second half of the rounds.
-
-    With few reports, single measurements vary by tens of per cent from round to round.
-
-    Returns columns ``set``, ``step``, ``sampler``, ``seed``, ``accuracy``; 0 for a run that
-    diverged.
-    """
-    rows = summary.select(metric="accuracy", since=summary.settings["settings"]["rounds"] / 2)
-    grouped = rows.groupby(["case", "sampler", "seed"], observed=True)["value"]
-    score = grouped.mean().mask(grouped.count() < grouped.size(), 0.0)
-    table: pd.DataFrame = score.rename("accuracy").reset_index()
-    cases = list(table.pop("case"))
-    table["set"] = [title(summary, case) for case in cases]
-    table["step"] = [float(summary.setting("work.step", case)) for case in cases]
-    return table
-
-
-def chosen(summary: Summary) -> pd.DataFrame:
-    """Return the step with the best mean score, for each sampler and dataset."""
-    means = scores(summary).groupby(["set", "sampler", "step"], observed=True)["accuracy"].mean()
-    best = means.groupby(level=["set", "sampler"], observed=True).idxmax()
-    table = pd.DataFrame(best.to_list(), columns=["set", "sampler", "step"])
-    return table.assign(accuracy=means.loc[best].to_numpy())
-
-
 def population(summary: Summary) -> tuple[int, int]:
     """Return the number of available clients per round and the expected number of reports."""
     n, m = (int(summary.setting(name, sampler="optimal")) for name in ("available", "m"))
     return n, m
 
 
-def extremes(summary: Summary, metric: str) -> tuple[float, float]:
-    """Return the extremes of a metric over all runs of OCS on quadratics."""
-    low, high = (summary.select("optimal", f"{metric}_{end}")["value"] for end in ("low", "high"))
-    return float(low.min()), float(high.max())
+def curve(summary: Summary, case: str, sampler: str, metric: str) -> pd.Series:
+    """Return a sampler's metric by ``at``, averaged over seeds."""
+    return summary.select(sampler, metric, case).groupby("at")["value"].mean()
+
+
+def points(panel: str, name: str, values: pd.Series) -> pd.DataFrame:
+    """Return a line of a figure as rows of the figure's data."""
+    return pd.DataFrame({"panel": panel, "series": name, "x": values.index, "y": values.to_numpy()})
