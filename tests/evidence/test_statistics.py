@@ -185,9 +185,6 @@ def test_the_bound_on_many_comparisons_is_bonferronis(error, comparisons):
     assert chance * comparisons == pytest.approx(error)
 
 
-# How numbers are written: three digits, a real minus sign, a dash for nothing.
-
-
 def test_an_estimate_shows_its_interval_if_it_has_one_and_its_runs():
     assert show_estimate(Estimate(5.31, 5.1, 5.52, 100), "dB") == "5.31 dB [5.10, 5.52] (100 seeds)"
     assert show_estimate(Estimate(-1.0, -2.0, 0.5, 3)) == "−1.00 [−2.00, 0.500] (3 seeds)"
