@@ -54,7 +54,8 @@ class Chapter:
         """Name the samplers that the parts of a claim compare, as classes of samplers are named."""
         spec = self.paper.claims[claim]
         labels = {label for part in spec.parts.values() for label in part.samplers}
-        experiments = spec.experiments or self.paper.artefacts[spec.artefact].experiments
+        artefact = {**self.paper.omitted, **self.paper.artefacts}[spec.artefact]
+        experiments = spec.experiments or artefact.experiments
         records = [self.paper.experiments.get(name, {}).get("samplers") for name in experiments]
         return frozenset(
             str(record.get("name"))
