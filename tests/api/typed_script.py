@@ -78,5 +78,6 @@ fs.plot(history, xs="rounds")  # wrong
 fs.to_latex(table)
 fs.to_latex(3)  # wrong
 fs.summary("rizk2022importance")  # wrong
+fs.render("rizk2022importance", "figure1", size="3.3x2.2")  # wrong
 fs.InputError("m: wrong").linse  # wrong
 fs.trian  # wrong

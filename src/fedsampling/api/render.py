@@ -47,6 +47,13 @@ def render(
     InputError
         If a name is unknown, its runs are not finished, the artefact is a table, or a setting is
         invalid.
+
+    Examples
+    --------
+    >>> import fedsampling as fs
+    >>> path = fs.render(
+    ...     "rizk2022importance", "figure1", size=(3.3, 2.2), font=8
+    ... )  # doctest: +SKIP
     """
     from fedsampling.report.drawing.look import Look, read_labels
     from fedsampling.workflow.draw import render as render_one

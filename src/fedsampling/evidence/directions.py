@@ -34,6 +34,7 @@ SMALLER = frozenset(
         *("test_loss", "train_loss", "loss_std", "accuracy_std", "update_error"),
         *("model_bits", "norm_bits", "exchange_bits", "observation_bits", "down_bits"),
         *("seconds", "asking_seconds", "gradients", "never_selected"),
+        *("failed", "wasted_bits", "wasted_seconds"),
     }
 )
 ATTRIBUTES = {"smaller_is_better": False, "greater_is_better": True}  # whether true means larger
