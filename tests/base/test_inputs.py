@@ -123,3 +123,9 @@ def test_helpers_of_a_file_are_found_to_any_depth(tmp_path):
 def test_a_file_without_helpers_keeps_its_digest(tmp_path):
     (tmp_path / "mine.py").write_text("import numpy\nfrom fedsampling import Sampler\n")
     assert with_helpers(tmp_path / "mine.py", "abc") == "abc"
+
+
+def test_comparing_the_package_with_its_state_uses_none_of_its_files():
+    used = inputs.loaded_code()
+    inputs.package_files()
+    assert inputs.loaded_code() == used

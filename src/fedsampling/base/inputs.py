@@ -218,7 +218,9 @@ def _is(key: str, before: str) -> bool:
 
 def _digests(kind: str, name: str, both: bool) -> tuple[str, str]:
     path = PACKAGE / name if kind == CODE else Path(name)
-    recordings, _recordings[:] = [*_recordings], []  # reading for a digest is no use of the file
+    # Reading for a digest is no use of the file.
+    recordings, _recordings[:] = [*_recordings], []
+    used = {*_of_package}
     try:
         status = path.stat()
         if status.st_size > MAX_DIGESTED:
@@ -235,6 +237,7 @@ def _digests(kind: str, name: str, both: bool) -> tuple[str, str]:
         return "", ""
     finally:
         _recordings[:] = recordings
+        _of_package.intersection_update(used)
 
 
 def _sha256(path: Path) -> str:
