@@ -74,7 +74,7 @@ def best_trials(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
 
 @cache
 def costs_on(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
-    """Return what each run at a best trial cost, in its own world, and the relative areas."""
+    """Return the costs and relative areas of each sampler's best trial, world by world."""
     runs = best_trials(evaluation, tuning)
     return costs_in_worlds(runs, runs[runs["sampler"] == REFERENCE])
 

@@ -73,7 +73,7 @@ def test_code_changes_the_fingerprint_but_comments_and_layout_do_not(package, te
 @pytest.mark.parametrize(
     ("before", "after", "moves"),
     [
-        ("raise InputError(f'm: {m}; fix it')", "raise InputError(f'm: {m}, so mend it')", False),
+        ("raise InputError(f'm: {m}; fix it')", "raise InputError(f'm: {m}, so change it')", False),
         ("raise InputError(f'm: {m}')", "raise InputError(f'm: {n}')", True),
         ("raise Found('a')", "raise Found('b')", True),
         ("m = Field(1, description='clients')", "m = Field(1, description='all')", False),

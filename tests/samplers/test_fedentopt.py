@@ -66,7 +66,7 @@ def test_the_buffer_is_first_in_first_out(buffer):
 
 
 def test_the_buffer_leaves_enough_clients_for_a_round():
-    """Q is at most K − M, here 11, so that twelve clients take turns."""
+    """Q is capped at K − M = 11, so all twelve clients take turns."""
     counts = many_labels(3).astype(int)
     total = np.zeros(12)
     for slots, _ in played(FedEntOpt(m=1, buffer=1.0), counts, 36):

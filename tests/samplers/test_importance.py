@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from papers.rizk2022importance.simulations import successive_inclusion
+from papers.rizk2022importance.simulations_inclusion import successive_inclusion
 
 from fedsampling.base.errors import InputError
 from fedsampling.samplers.importance import (

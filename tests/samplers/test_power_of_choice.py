@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from papers.rizk2022importance.simulations import successive_inclusion
+from papers.rizk2022importance.simulations_inclusion import successive_inclusion
 from tests.samplers.rounds import equal, play, play_all
 
 from fedsampling.base.errors import InputError

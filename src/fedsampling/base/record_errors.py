@@ -39,7 +39,7 @@ def as_input_error(
 
 
 def class_error(error: PydanticUserError, namespace: Mapping[str, Any]) -> str:
-    """Describe, in one line, an attribute of a class that cannot become a setting."""
+    """Return one line that says why an attribute of a class cannot become a setting."""
     if error.code == "model-field-missing-annotation":
         for key, value in namespace.items():
             if f"`{key} = " in error.message:

@@ -37,7 +37,7 @@ def from_clients(
     Raises
     ------
     InputError
-        As in :func:`federated`, with the client's name.
+        As in :func:`federated`; the message begins with the client's name.
 
     Examples
     --------

@@ -57,7 +57,7 @@ class OwnLoss:
         return torch.stack(losses)
 
     def verify(self) -> None:
-        """Compare the loss with its first trial; raise InputError if it has changed."""
+        """Raise InputError if the loss no longer gives the values of its first trial."""
         if not equal(self._trial(self._z)[0], self._expected):
             raise InputError("loss: has changed during training; remove its memory")
 
