@@ -116,13 +116,18 @@ def test_finished_runs_are_added_and_found_again(published, tmp_path):
 
 def test_only_named_experiments_are_added(published):
     assert published(f"{RIZK}/regression") == NOTHING
-    for scale in ("paper", "quick"):
-        with pytest.raises(InputError, match="'inclusions' is unknown"):
-            published("inclusions", finished=0, scale=scale)
+    with pytest.raises(InputError, match="'inclusions' is unknown"):
+        published("inclusions", finished=0)
+
+
+def test_scale_best_publishes_runs_of_the_paper_s_scale(published):
+    assert published(f"{RIZK}/regression") == NOTHING  # runs the experiment `inclusion`, too
+    (line,) = published(f"{RIZK}/inclusion", finished=0, scale="best")
+    assert line.endswith("runs added")
 
 
 def test_quick_scale_cannot_be_published(published):
-    with pytest.raises(InputError, match="use scale=reduced or scale=paper, and data=official"):
+    with pytest.raises(InputError, match="use scale=reduced, paper or best, and data=official"):
         published(finished=0, scale="quick")
 
 
