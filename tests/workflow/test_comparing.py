@@ -14,6 +14,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.cli import main
 from fedsampling.experiments.papers import CROSS_MATRIX
 from fedsampling.workflow.comparing import OwnProblem, command, entries
+from fedsampling.workflow.comparing.by_dataset import ByDataset
 from fedsampling.workflow.comparing.entries import check_entry
 from fedsampling.workflow.comparing.processes import Outcome, run_each
 from fedsampling.workflow.comparing.results import ranking, wins_and_losses
@@ -137,9 +138,14 @@ def plans(monkeypatch):
     """The plans of comparisons, which stop before anything is trained."""
     plans = []
     stop = lambda jobs, project, report: plans.append(project.plan) or 3  # noqa: E731
-    by_dataset = lambda job, *_: plans.append(job._project(job.overrides).plan) or 3  # noqa: E731
+
+    def by_dataset(comparison, is_benchmark):
+        of_all, run, echo = comparison.comparison, comparison.run, comparison.echo
+        plans.append(of_all.training(run, is_benchmark, echo).plan)
+        return 3
+
     monkeypatch.setattr(command, "execute_all", stop)
-    monkeypatch.setattr(command._Job, "run_by_dataset", by_dataset)
+    monkeypatch.setattr(ByDataset, "train_and_rank", by_dataset)
     return plans
 
 
@@ -148,10 +154,11 @@ def test_the_benchmark_has_the_datasets_with_finished_runs_of_md(
 ):
     unfinished = lambda self, _: ({name: set() for name in self.datasets}, {"bench_dna": ["md"]})  # noqa: E731
     monkeypatch.setattr(Comparison, "_unfinished", unfinished)
-    result = compare(file, tmp_path, "--scale", "paper", "--against", "uniform", status=3)
+    result = compare(file, tmp_path, "--scale", "paper", status=3)
     assert "without bench_dna: nobody has published runs of md there" in result.stdout
     jobs = plans[0].jobs.values()
-    assert {job.sampler for job in jobs} == {"md", "uniform", "mine_compared"}
+    # Training reads no run of another sampler; these are looked for when the entries are ranked.
+    assert {job.sampler for job in jobs} == {"md", "mine_compared"}
     experiments = {job.experiment for job in jobs}
     assert "bench_spam" in experiments  # the benchmark, and none of the other experiments
     assert not experiments & {"bench_dna", "tuning_bench_dna", "digit"}

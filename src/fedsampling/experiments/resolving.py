@@ -225,6 +225,13 @@ def resolve_experiments(paper: Paper, config: Config) -> dict[str, Resolved]:
     return resolved
 
 
+def resolved_settings(paper: Paper, config: Config) -> dict[str, dict[str, Any]]:
+    """Return a paper's experiments as plain data, without checking the settings of their runs."""
+    return {
+        name: _experiment(paper, name, config).model_dump(mode="json") for name in paper.experiments
+    }
+
+
 def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
     """Resolve an experiment, and check it with the settings of its runs."""
     changes, prefix = _overrides(paper, name, config)

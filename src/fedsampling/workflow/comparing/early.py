@@ -1,6 +1,6 @@
 """An early ranking: the first worlds of the cheapest datasets, before all are finished."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from fedsampling.base.text import plural
 from fedsampling.evidence.summaries import load_summaries
@@ -8,24 +8,21 @@ from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, draw_function
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.workflow.comparing.results import ranking
 from fedsampling.workflow.comparing.schedule import EARLY_WORLDS
-from fedsampling.workflow.comparing.selection import Overrides
-from fedsampling.workflow.project import Project
+from fedsampling.workflow.comparing.selection import Comparison, Overrides
 from fedsampling.workflow.summarise import summarise
 
 FOLDER = "early"
 
 
-def early_lines(
-    matrix: Project, overrides: Overrides, run: str, labels: Iterable[str]
-) -> Iterator[str]:
-    """Rank the samplers `labels` in the first worlds of the datasets that `overrides` keep."""
+def early_lines(comparison: Comparison, overrides: Overrides, run: str) -> Iterator[str]:
+    """Rank the entries in the first worlds of the datasets that `overrides` keep."""
     changed = dict(overrides)
     kept = [name for name, changes in overrides.items() if changes]
     datasets = [name for name in kept if not name.startswith(TUNING)]
     for name in datasets:
-        seeds = matrix.plan.experiments[f"{CROSS_MATRIX}/{name}"]["seeds"]
+        seeds = comparison.settings[name]["seeds"]
         changed[name] = {**overrides[name], "seeds": seeds[:EARLY_WORLDS]}
-    project = matrix.with_config(overrides={CROSS_MATRIX: changed}).in_subfolder(run)
+    project = comparison.matrix.with_config(overrides={CROSS_MATRIX: changed}).in_subfolder(run)
     for name in kept:
         summarise(CROSS_MATRIX, name, project, folder=project.folder / FOLDER)
     spec = project.plan.paper(CROSS_MATRIX)
@@ -35,6 +32,6 @@ def early_lines(
         f"Early ranking on {plural(len(datasets), 'dataset')} ({', '.join(datasets)}), "
         f"{EARLY_WORLDS} worlds each; it may change:"
     )
-    for label in labels:
+    for label in comparison.entries:
         yield f"{label}:"
         yield from ranking(ranks, label)

@@ -1,6 +1,6 @@
 """The results of ``fedsampling compare`` as lines, from the artefacts of the cross matrix."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -8,12 +8,39 @@ import pandas as pd
 from fedsampling.base.errors import InputError
 from fedsampling.base.text import align
 from fedsampling.evidence.scores import is_at_edge
-from fedsampling.experiments.papers import BENCH
+from fedsampling.experiments.papers import BENCH, CROSS_MATRIX
+from fedsampling.workflow.draw import draw
+from fedsampling.workflow.project import Project
+from fedsampling.workflow.report import build_report
 
 INDENT = "  "
 MEASURES = ("rounds", "bits", "seconds")
 AT_EDGE = "; at the edge of the grid"
 WIDEN = ", which --learning-rates extends"
+
+
+def show_results(
+    compared: Project,
+    labels: Iterable[str],
+    titles: Mapping[str, str],
+    note: str,
+    echo: Callable[[str], None],
+    own_data: bool = False,
+) -> int:
+    """Draw the results of a comparison, print them with a note, and return the exit status.
+
+    See :func:`result_lines` for `labels`, `titles` and `own_data`.
+    """
+    if status := draw(CROSS_MATRIX, compared):
+        return status
+    report = build_report(compared)
+    artefacts = compared.folder / "artefacts" / CROSS_MATRIX
+    for line in result_lines(artefacts, labels, titles, own_data):
+        echo(line)
+    if note:
+        echo(note)
+    echo(f"page: {report.with_name('schemes.html')}")
+    return 0
 
 
 def result_lines(

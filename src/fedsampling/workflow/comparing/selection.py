@@ -6,13 +6,15 @@ compared.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, groupby
 from typing import Any
 
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.nested import merge
-from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE
+from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE, Paper
+from fedsampling.experiments.resolving import load_papers, resolved_settings
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.experiments.simulations.network import (
     NetworkSimulation,
@@ -57,37 +59,47 @@ class Comparison:
             echo(f"left out: {label}: {reason}")
         return self._overrides(reasons)
 
-    def with_finished_samplers(self, is_benchmark: bool, echo: Echo) -> Overrides:
-        """Return overrides with the samplers whose runs are finished; at quick scale, with all.
+    def training(self, run: str, is_benchmark: bool, echo: Echo) -> Project:
+        """Return the project that trains the entries; of the others, it has only the reference.
 
         Datasets on which the reference's runs are not finished are an error, or left out if
         `is_benchmark`: if the comparison is on the whole benchmark.
         """
-        scale = self.matrix.config.scale
-        overrides = self._overrides()
-        if scale == "quick":
-            return overrides
-        planned, missing = self._unfinished(overrides)
-        unusable = [name for name, samplers in missing.items() if REFERENCE in samplers]
+        overrides = replace(self, against=[REFERENCE])._overrides()
+        project = self.project(overrides, run)
+        missing = self._unfinished(project)[1]
+        unusable = [name for name in self.datasets if name in missing]
         if unusable and (not is_benchmark or {*self.datasets} <= {*unusable}):
             raise InputError(
                 f"--on {unusable[0]}: the runs of {REFERENCE}, which sets the "
-                f"target, are not finished at {scale} scale; use another dataset or scale"
+                f"target, are not finished at {self.matrix.config.scale} scale; use another "
+                "dataset or scale"
             )
-        for name in unusable:  # a rank does not need all datasets
-            overrides |= {name: None, TUNING + name: None}
-            del missing[name]
-        for name, samplers in missing.items():
-            for experiment in (name, TUNING + name):
-                overrides[experiment]["samplers"] |= dict.fromkeys(samplers)
-        if unusable:
+        if unusable:  # a rank does not need all datasets
             echo(
                 f"without {', '.join(unusable)}: nobody has published runs of {REFERENCE} there, "
                 "which set the target"
             )
+            left_out = {prefix + name: None for name in unusable for prefix in ("", TUNING)}
+            project = self.project(overrides | left_out, run)
+        project.write()
+        return project
+
+    def with_finished_samplers(self, datasets: Collection[str], echo: Echo) -> Overrides:
+        """Return overrides with the samplers whose runs on `datasets` are finished.
+
+        At quick scale, these are all.
+        """
+        overrides = replace(self, datasets=[*datasets])._overrides()
+        if self.matrix.config.scale == "quick":
+            return overrides
+        planned, missing = self._unfinished(
+            self.matrix.with_config(overrides={CROSS_MATRIX: overrides})
+        )
+        for name, samplers in missing.items():
+            for experiment in (name, TUNING + name):
+                overrides[experiment]["samplers"] |= dict.fromkeys(samplers)
         finished = {name: planned[name] - {*missing.get(name, ())} for name in planned}
-        for name in unusable:
-            del finished[name]
         count = Counter(chain.from_iterable(finished.values()))
         partly = sorted({name for samplers in missing.values() for name in samplers})
         if never := [name for name in partly if not count[name]]:
@@ -99,13 +111,25 @@ class Comparison:
             )
         return overrides
 
+    def project(self, overrides: Overrides, run: str) -> Project:
+        """Return the comparison's project with these overrides, in a subfolder of the results."""
+        changed = self.matrix.with_config(overrides={CROSS_MATRIX: overrides})
+        return changed.in_subfolder(run)
+
+    @cached_property
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """The resolved experiments of the cross matrix."""
+        return resolved_settings(self._paper, self.matrix.config)
+
+    @cached_property
+    def _paper(self) -> Paper:
+        return cross_matrix(self.matrix)
+
     def _overrides(self, left_out: Collection[str] = ()) -> Overrides:
         """Return overrides that add the entries to the datasets and remove all others."""
-        plan = self.matrix.plan
-        paper = plan.papers[CROSS_MATRIX]
-        overrides: Overrides = dict.fromkeys([*paper.experiments, *paper.left_out])
+        overrides: Overrides = dict.fromkeys([*self._paper.experiments, *self._paper.left_out])
         for experiment in (prefix + name for name in self.datasets for prefix in ("", TUNING)):
-            resolved = plan.experiments[f"{CROSS_MATRIX}/{experiment}"]
+            resolved = self.settings[experiment]
             overrides[experiment] = {
                 "samplers": self._samplers(experiment, resolved["samplers"], left_out),
                 **self.problem.settings(experiment, resolved),
@@ -133,13 +157,12 @@ class Comparison:
         if self.against:
             names = [name for name in names if name in (REFERENCE, *self.against)]
         samplers |= {name: common[name] for name in names}
-        written = self.matrix.plan.papers[CROSS_MATRIX].experiments[experiment]
+        written = self._paper.experiments[experiment]
         labels = merge(written, written.get(self.matrix.config.scale) or {})["samplers"]
         return samplers | {label: None for label in labels if label not in samplers}
 
-    def _unfinished(self, overrides: Overrides) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
+    def _unfinished(self, project: Project) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
         """Return, by dataset, the other samplers, and those with missing runs, tuning included."""
-        project = self.matrix.with_config(overrides={CROSS_MATRIX: overrides})
         target, shared = run_stores(project.results, project.config)
         finished, stored = finished_runs(shared), file_names(target)
         planned: dict[str, set[str]] = {}
@@ -183,6 +206,11 @@ def usual_scale(datasets: Sequence[str], problem: OwnProblem) -> str:
     return "paper" if finished and not problem else "reduced"
 
 
+def cross_matrix(matrix: Project) -> Paper:
+    """Return the paper ``crossmatrix`` at a project's scale."""
+    return load_papers(matrix.config, matrix.papers)[CROSS_MATRIX]
+
+
 def chosen_datasets(
     matrix: Project, names: Sequence[str], scale: str, problem: OwnProblem
 ) -> list[str]:
@@ -190,7 +218,7 @@ def chosen_datasets(
 
     By default, all at this scale; at paper scale, those that two processor cores can finish.
     """
-    experiments = [key.partition("/")[2] for key in matrix.plan.experiments]
+    experiments = cross_matrix(matrix).experiments
     tuned = [name for name in experiments if TUNING + name in experiments]
     if problem.data is not None:
         if names:
