@@ -185,6 +185,7 @@ class View:
     badges: tuple[str, ...]  # reasons why its runs are not evidence; empty if they are
     digests: Mapping[str, str]  # SHA-256 of each script file
     figures: tuple[str, ...]  # artefacts drawn from the experiment
+    selections: bool = False  # whether there are heat maps of who was selected
 
     @property
     def key(self) -> str:

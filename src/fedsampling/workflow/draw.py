@@ -49,7 +49,8 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
 
     def explore(name: str) -> list[Path]:
         target = folder / "explorer" / paper / name
-        return views.save(load([name])[name], name, target, project.facts)
+        selected = selections_file(folder, paper, name)
+        return views.save(load([name])[name], name, target, project.facts, selected)
 
     summarised = {
         name for name in spec.experiments if results.update(f"summaries/{paper}/{name}", join, name)

@@ -20,6 +20,7 @@ from fedsampling.workflow.run import execute_all
 
 COLUMNS = ("experiment", "sampler", "case", "step", "score", "chosen")
 CHOSEN = "chosen.csv"
+ROUNDING = 1e-5  # relative, of scores: published runs are rounded to seven digits
 FOLDER = "tune"  # of the results, for the summaries of the trials
 
 
@@ -88,7 +89,7 @@ def _unless_rounding(
     """Return a row, or the earlier row of the trial if the score changed only by rounding."""
     if earlier is None or earlier["chosen"] != row["chosen"]:
         return row
-    is_close = isclose(float(earlier["score"]), float(row["score"]), rel_tol=1e-9)
+    is_close = isclose(float(earlier["score"]), float(row["score"]), rel_tol=ROUNDING)
     return earlier if is_close else row
 
 

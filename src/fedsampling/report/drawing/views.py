@@ -18,9 +18,11 @@ from fedsampling.evidence.provenance import badges
 from fedsampling.evidence.scores import COSTS
 from fedsampling.evidence.summaries import NAMES, Summary
 from fedsampling.experiments.shorthand import TUNING
+from fedsampling.report.drawing import heat_maps
 from fedsampling.report.names import run_label
 
 RECORD = "views.json"
+HEAT_MAPS = "selections.js"
 # Metrics with a curve, and the titles of their axes.
 METRICS = {
     "accuracy": "test accuracy",
@@ -46,10 +48,17 @@ _Key = tuple[str, str]  # case and sampler
 _Costs = tuple[Ints, Array]  # rounds, and the cost up to each of them
 
 
-def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, str]) -> list[Path]:
+def save(
+    summary: Summary,
+    experiment: str,
+    folder: Path,
+    facts: Mapping[str, str],
+    selected: Path | None = None,
+) -> list[Path]:
     """Write an experiment's views, ``<metric>.js``, and their description; return all paths.
 
-    Tuning runs of the cross matrix have no views: its figures show all their results.
+    `selected`: table of the clients that its runs selected, which becomes heat maps.  Tuning runs
+    of the cross matrix have no views: its figures show all their results.
     """
     paper = folder.parent.name
     rows = summary.categorised[summary.categorised["at"] >= 0]
@@ -70,6 +79,12 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
         text = _json(curves[curves["metric"] == metric], costs)
         write_text(path, f'explored("{paper}/{experiment}/{metric}", {text});\n')
         paths.append(path)
+    recorded = selected is not None and selected.is_file()
+    if metrics and selected is not None and recorded:
+        path = folder / HEAT_MAPS
+        key = f"{paper}/{experiment}/{path.stem}"
+        write_text(path, heat_maps.script(pd.read_csv(selected), key))
+        paths.append(path)
     record = {
         "title": str(summary.settings.get("title") or experiment),
         "metrics": {name: METRICS[name] for name in metrics},
@@ -79,6 +94,7 @@ def save(summary: Summary, experiment: str, folder: Path, facts: Mapping[str, st
         },
         "cases": [case for case in summary.settings["cases"] if case in with_curves],
         "seeds": int(summary.rows["seed"].nunique()),
+        "selections": recorded,
         "badges": badges({experiment: summary}, facts),
         "digests": {path.name: sha256(path) for path in paths},
     }

@@ -156,6 +156,7 @@ const update = async () => {
   curves.sort((a, b) => b.shown - a.shown);  // the list is the legend: shown curves come first
   describe(view);
   draw(view);
+  page.dispatchEvent(new Event("viewed"));
 };
 
 // Show or hide a curve; it keeps its colour until it is hidden. Curves of one colour differ in dashes.
