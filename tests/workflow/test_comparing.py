@@ -112,6 +112,10 @@ def test_m_may_exceed_the_population_of_the_check(monkeypatch):
         (("--set", "factr=2"), "--set factr: unknown key; did you mean 'factor'?"),
         (("--against", "ort"), "--against ort: unknown; did you mean 'oort'?"),
         (("--data", "no.csv"), "--data: path: 'no.csv' does not exist; check the path"),
+        (
+            ("--failures", "0.2"),
+            "--failures: no effect without --data; add it, or remove --failures",
+        ),
         (("--rounds", "20"), "--rounds: no effect without --data; add it, or remove --rounds"),
         (
             ("--model", "mlp", "--loss", "mine"),
@@ -239,6 +243,39 @@ def test_samplers_that_do_not_fit_the_users_samples_are_left_out(file, tmp_path,
         "hics",
         "target",
     }
+
+
+def test_m_failures_and_availability_can_be_set_for_the_users_samples(
+    file, tmp_path, problem, plans
+):
+    data, away = problem[:2], ("--availability", "{name: bernoulli, rate: [0.7, 0.9]}")
+    clients = ("--m", "3", "--failures", "{probability: 0.2, deadline: 60}")
+    compare(file, tmp_path, *data, *clients, "--against", "uniform", status=3)
+    for job in plans[0].jobs.values():  # trials and comparison
+        settings = job.runs[0].settings
+        assert settings["sampler"]["m"] == 3
+        assert settings["failures"] == {
+            "probability": [0.2],
+            "reports": None,
+            "deadline": 60,
+            "first": None,
+        }
+    result = compare(file, tmp_path, *data, *away, "--against", "clustered_size", status=2)
+    refused = "mine_compared: requires every client to be available in every round"
+    assert complaint_of(result) == refused
+    scheme = SCHEME.replace("    unbiased", "    intermittent = True\n    unbiased")
+    flexible = file.with_name("flexible.py")
+    flexible.write_text(scheme.replace("mine_compared", "flexible_compared"))
+    result = compare(
+        flexible, tmp_path, *data, *away, "--against", "uniform,clustered_size", status=3
+    )
+    assert "left out: clustered_size: requires every client" in result.stdout
+    settings = [job.runs[0].settings for job in plans[1].jobs.values()]
+    assert all(each["availability"]["rate"] == [0.7, 0.9] for each in settings)
+    line = complaint_of(compare(file, tmp_path, *data, "--m", "13", status=2))
+    assert line == "--m 13: invalid; must be at most 12, the number of clients"
+    line = complaint_of(compare(file, tmp_path, *data, "--failures", "{probabilty: 0.2}", status=2))
+    assert line.startswith("--failures: probabilty: unknown key; did you mean 'probability'?")
 
 
 def test_datasets_with_an_interval_on_one_side_of_one_are_named():

@@ -60,6 +60,7 @@ def compare(
         check_known(against, common, "--against {}: unknown")
         chosen = chosen_datasets(matrix, datasets, scale, problem)
         problem.check_model()
+        problem.check_clients()
         _check(entries, common, echo)
         comparison = Comparison(matrix, entries, chosen, problem, against)
         names = [member.named for member in members]

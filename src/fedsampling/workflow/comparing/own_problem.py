@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from fedsampling.base.errors import InputError, naming
-from fedsampling.base.records import check
+from fedsampling.base.records import Strict, check
+from fedsampling.base.yaml_reading import parse_yaml
+from fedsampling.clients.availability import Availability
+from fedsampling.clients.failures import Failures
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.experiments.shorthand import TUNING
@@ -18,6 +21,10 @@ from fedsampling.learning.models.settings import ModelFile
 from fedsampling.samplers.protocol.base import Scheme
 
 REPLACED_EXPERIMENT = "digit"  # whose data are replaced
+ONLY_WITH_DATA = (
+    *("rounds", "seeds", "learning_rates", "test", "client_info", "m", "failures"),
+    "availability",
+)
 CLIENTS_PER_SELECTED, MAX_SELECTED = 5, 10  # one client in five is selected, at most ten
 
 
@@ -27,9 +34,11 @@ class OwnProblem:
 
     They replace those of the cross matrix.  No finished run matches, so all samplers are trained.
 
-    `target`, `client` and `test` are columns of the file `data`; `test` marks test samples. `model`
-    is ``my_model.py:Net``, or the name of a model of the package; `loss` a function in the model's
-    file. `learning_rates` is the grid of tuning, such as ``0.1,0.3``.
+    `target`, `client` and `test` are columns of the file `data`; `test` marks test samples. `m` is
+    the number of clients per round, for samplers that have one. `failures` and `availability` are
+    settings of an experiment, as YAML. `model` is ``my_model.py:Net``, or the name of one of the
+    package's models; `loss` a function in the model's file. `learning_rates` is the grid of tuning,
+    such as ``0.1,0.3``.
     """
 
     data: Path | None = None
@@ -37,6 +46,9 @@ class OwnProblem:
     client: str = "client"
     test: str | None = None
     client_info: Path | None = None
+    m: int | None = None
+    failures: str | None = None
+    availability: str | None = None
     model: str | None = None
     loss: str | None = None
     rounds: int | None = None
@@ -48,7 +60,7 @@ class OwnProblem:
             raise InputError(
                 "--loss: no effect without --model FILE:NAME; add it, or remove --loss"
             )
-        for option in ("rounds", "seeds", "learning_rates", "test", "client_info"):
+        for option in ONLY_WITH_DATA:
             if getattr(self, option) and self.data is None:
                 name = f"--{option.replace('_', '-')}"
                 raise InputError(f"{name}: no effect without --data; add it, or remove {name}")
@@ -74,6 +86,10 @@ class OwnProblem:
                 "inputs": self.clients.input_type,
                 "model": {"name": "mlp" if self.clients.classes else "linear"},
             }
+            if self.failures:
+                changes["failures"] = parse_yaml(self.failures, "--failures")
+            if self.availability:
+                changes["availability"] = parse_yaml(self.availability, "--availability")
             if self.rounds:
                 interval = resolved["settings"]["evaluation"]["every"]
                 changes["rounds"] = self.rounds
@@ -91,18 +107,34 @@ class OwnProblem:
         """Return the samplers' settings that follow from the number of clients."""
         if self.data is None:
             return {}
-        m = min(MAX_SELECTED, max(self.clients.n_clients // CLIENTS_PER_SELECTED, 1))
+        n = self.clients.n_clients
+        m = self.m or min(MAX_SELECTED, max(n // CLIENTS_PER_SELECTED, 1))
+        if m > n:
+            raise InputError(f"--m {m}: invalid; must be at most {n}, the number of clients")
         return {"m": m, "first": m, "d": 2 * m, "available": 3 * m}
 
+    def check_clients(self) -> None:
+        """Report an error in the settings of failures and availability."""
+        kinds: tuple[tuple[str, type[Strict]], ...] = (
+            ("failures", Failures),
+            ("availability", Availability),
+        )
+        for option, kind in kinds:
+            if text := getattr(self, option):
+                with naming(f"--{option}"):
+                    check(kind, parse_yaml(text, f"--{option}"), "")
+
     def untrainable(self, samplers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-        """Return the reasons why samplers, by label, cannot train a user's module."""
-        if self.model is None or ":" not in self.model:
-            return {}
-        return {
-            label: OPAQUE.removeprefix("model: {} ")
-            for label, record in samplers.items()
-            if "heterogeneity" in check(Scheme, dict(record), "").needs
-        }
+        """Return the reasons why samplers, by label, cannot train a user's module or clients."""
+        is_opaque = ":" in (self.model or "")
+        reasons = {}
+        for label, record in samplers.items():
+            sampler = check(Scheme, dict(record), "")
+            if is_opaque and "heterogeneity" in sampler.needs:
+                reasons[label] = OPAQUE.removeprefix("model: {} ")
+            if self.availability and not sampler.intermittent:
+                reasons[label] = "requires every client to be available in every round"
+        return reasons
 
     def _rates(self) -> list[float]:
         try:
