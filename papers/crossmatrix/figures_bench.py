@@ -46,6 +46,10 @@ OTHER_DELAYS = {
     "varying_": "delays vary around each client's mean",
     "ordered_": "large clients are slow",
 }
+FAILURES = {
+    "failing_": "a fifth of the selected clients fails, delays vary",
+    "deadline_": "a deadline of 80 s, delays vary",
+}
 CONFIRMING = "confirm_"
 OTHER_WORLDS = {"fresh_": "fresh worlds", CONFIRMING: "fresh worlds and trials"}
 
@@ -203,9 +207,9 @@ def information_needs(summaries: Summaries) -> dict[str, Set[str]]:
 
 
 def bench_reruns(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate speed-ups with other delays, and in fresh worlds, beside those of the benchmark."""
+    """Tabulate speed-ups with other delays, failures or worlds, beside those of the benchmark."""
     rows = []
-    for start, words in (OTHER_DELAYS | OTHER_WORLDS).items():
+    for start, words in (OTHER_DELAYS | FAILURES | OTHER_WORLDS).items():
         if not (sets := _reruns(summaries, start)):
             continue
         before, again = [], []

@@ -145,6 +145,13 @@ def test_reruns_are_compared_on_the_same_datasets(bench, evaluation, tuning):
     assert not len(figures_bench.bench_reruns(single, PAPER).data)
 
 
+@pytest.mark.parametrize("start", ["failing_", "deadline_"])
+def test_runs_with_failures_are_compared_in_all_measures(start, bench, evaluation):
+    reruns = figures_bench.bench_reruns({**bench, f"{start}a": evaluation}, PAPER).data
+    assert set(reruns["measure"]) == {"rounds", "bits", "seconds"}
+    assert reruns["again"].tolist() == reruns["before"].tolist()
+
+
 def test_other_delays_are_compared_in_their_worlds_only(bench, evaluation):
     first = evaluation.rows["seed"] == 0
     one_world = Summary(evaluation.rows[first], evaluation.settings, {})
