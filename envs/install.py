@@ -57,7 +57,7 @@ def main(lock: str, *project: str) -> None:
     python = ["--python", sys.executable] if is_uv_used() else []
     if project:
         subprocess.run([*tool, "install", *python, *OPTIONS, "--editable", *project], check=True)
-    subprocess.run([*tool, "check", "--quiet", *python], check=True)
+    check_dependencies([*tool, "check", *python])
 
 
 def entries(lock: Path) -> Entries:
@@ -202,6 +202,17 @@ def uv_variables() -> dict[str, str]:
     except OSError:  # for example a home folder that is read-only
         variables["UV_NO_CACHE"] = "1"
     return variables
+
+
+def check_dependencies(command: list[str]) -> None:
+    """Stop if an installed package lacks one that it needs, or has another version of it.
+
+    Some wheels of CUDA name another platform inside than in their file name, on aarch64; they work.
+    """
+    result = subprocess.run(command, capture_output=True, text=True)
+    lines = (result.stdout + result.stderr).splitlines()
+    if problems := [line for line in lines if re.search(" requires | has requirement ", line)]:
+        stop("\n".join(["the packages do not fit together", *problems]))
 
 
 def say(line: str) -> None:

@@ -198,3 +198,34 @@ def test_a_cache_that_cannot_be_written_is_not_used(monkeypatch, tmp_path):
         subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=f"{folder}/cache")
     )
     assert runpy.run_path(str(ROOT / "envs/install.py"))["uv_variables"]()["UV_NO_CACHE"] == "1"
+
+
+@pytest.fixture
+def check(monkeypatch):
+    """Check an environment of which uv or pip says a line."""
+    script = runpy.run_path(str(ROOT / "envs/install.py"))
+
+    def on(line):
+        monkeypatch.setattr(
+            subprocess, "run", lambda *_, **__: answer(f"1 incompatibility\n{line}")
+        )
+        script["check_dependencies"](["uv", "pip", "check"])
+
+    return on
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The package `requests` requires `idna`, but it is not installed",
+        "requests 2.32.0 has requirement urllib3<3, but you have urllib3 4.0.",
+    ],
+)
+def test_packages_that_do_not_fit_together_stop_the_installation(check, line):
+    with pytest.raises(SystemExit, match="do not fit together") as error:
+        check(line)
+    assert line in str(error.value)
+
+
+def test_a_wheel_that_names_another_platform_inside_does_not(check):
+    check("The package `nvidia-x` was built for a different platform")
