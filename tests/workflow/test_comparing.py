@@ -42,6 +42,18 @@ class Mine(Scheme, name="mine_compared"):
         return np.full(len(slots), self.factor / self.m)
 '''
 
+FLEXIBLE = """import fedsampling as fs
+
+
+class Flexible(fs.Sampler, name="flexible_compared"):
+    m: int
+    unbiased = False
+    intermittent = True
+
+    def select(self, view, rng):
+        return rng.choice(view.offered, min(self.m, len(view.offered)), replace=False)
+"""
+
 
 @pytest.fixture
 def file(tmp_path, forget_own_files):
@@ -263,9 +275,8 @@ def test_m_failures_and_availability_can_be_set_for_the_users_samples(
     result = compare(file, tmp_path, *data, *away, "--against", "clustered_size", status=2)
     refused = "mine_compared: requires every client to be available in every round"
     assert complaint_of(result) == refused
-    scheme = SCHEME.replace("    unbiased", "    intermittent = True\n    unbiased")
     flexible = file.with_name("flexible.py")
-    flexible.write_text(scheme.replace("mine_compared", "flexible_compared"))
+    flexible.write_text(FLEXIBLE)
     result = compare(
         flexible, tmp_path, *data, *away, "--against", "uniform,clustered_size", status=3
     )
