@@ -1,9 +1,9 @@
 """Time a round of fs.train against that of another commit, in CPU time on one thread.
 
-``python benchmarks/against_commit.py FOLDER [--repetitions 9] [--records]``: FOLDER is a checkout of
-the other commit (``git worktree add FOLDER COMMIT``).  Processes of both alternate, each with its
-own ``src`` on the path, and train a softmax of 610 parameters and an MLP of 39,760 with MD, m = 10
-of 50 clients.  Prints the median over pairs of the ratio of CPU times, and its quartiles.
+``python benchmarks/against_commit.py FOLDER [--repetitions 9] [--records]``: FOLDER is a checkout
+of the other commit (``git worktree add FOLDER COMMIT``).  Processes of both alternate, each with
+its own ``src`` on the path, and train a softmax of 610 parameters and an MLP of 39,760 with MD,
+m = 10 of 50 clients.  Prints the median over pairs of the ratio of CPU times, and its quartiles.
 """
 
 import argparse
