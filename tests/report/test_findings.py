@@ -65,7 +65,8 @@ def test_changed_verdicts_are_listed_with_todays_and_the_reason(project):
     claims = {"c1": paper.claims["c1"].model_copy(update={"history": [past]})}
     changed = paper.model_copy(update={"claims": claims})
     text = findings.history({KEY: (changed, judged(project))})
-    row = "| Lovelace et al., 2022 | c1 | 2026-11-22 | contradicted | reproduced, confirmed | A new rule. |\n"
+    row = "| Lovelace et al., 2022 | c1 | 2026-11-22 | contradicted | reproduced, confirmed "
+    row += "| A new rule. |\n"
     assert text == findings.HISTORY_HEAD + row
 
 
