@@ -208,7 +208,7 @@ def main_number(claim: Claim) -> str:
 
 
 def with_grade(claim: Claim) -> str:
-    """Return the verdict that counts; add whether it is confirmed, and a grade that is not the best.
+    """Return the verdict that counts, whether it is confirmed, and a grade that is not the best.
 
     The best grade is that of the paper's size and data.
     """
