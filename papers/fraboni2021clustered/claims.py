@@ -307,11 +307,14 @@ def c12(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             continue
         summary = summaries[experiment]
         for case in summary.settings["cases"]:
-            where = experiment if case == "base" else f"{experiment}, {case}"
+            setting = case.replace("alpha-", "α = ")
+            where = summary.settings["title"] + ("" if case == "base" else f", {setting}")
             for sampler in summary.settings["samplers"]:
-                md = "-".join(["md", *sampler.split("-")[1:]])
-                if sampler.split("-")[0] in CLUSTERED and md in summary.settings["samplers"]:
-                    pairs[f"{sampler} ({where})"] = (
+                algorithm, *variant = sampler.split("-")
+                md = "-".join(["md", *variant])
+                if algorithm in CLUSTERED and md in summary.settings["samplers"]:
+                    name = ", ".join([LINES[algorithm].label, *variant])
+                    pairs[f"{name} ({where})"] = (
                         late(summary, sampler, "loss", case),
                         late(summary, md, "loss", case),
                     )

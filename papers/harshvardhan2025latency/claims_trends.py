@@ -108,10 +108,11 @@ def flanp_over_random(flanp: pd.Series, random: pd.Series, goal: float, last: fl
     part = faster(times, narrow)
     if np.isinf(random).any() or (is_cut_off and part != "holds"):
         part = "open"
-    ours = f"{with_interval(times)} times random's rounds ({times.n} seeds)"
+    number = with_interval(times) if np.isfinite(times.low) else show(times.value)
+    ours = f"{number} times random's rounds ({times.n} seeds)"
     if is_cut_off:
-        missed = f"misses {goal:g} in {np.isinf(flanp).sum()} of {times.n} runs of {last:g} rounds"
-        ours = f"FLANP {missed}; > {show(times.value)} times random's rounds"
+        missed = f"misses a loss of {goal:g} in {np.isinf(flanp).sum()} of {times.n} runs"
+        ours = f"FLANP {missed} of {last:g} rounds; > {show(times.value)} times random's rounds"
     return verdict(
         {"FLANP slower than random": part},
         ours,
@@ -184,7 +185,12 @@ def u_shape(summary: Summary, spec: ClaimSpec, paper: Paper) -> Finding:
     table = runtimes(summary, goal)
     table["sampler"] = [summary.setting("m", sampler=name) for name in table["sampler"]]
     runs = {m: table.loc[table["sampler"] == m, "counted"] for m in sorted(set(table["sampler"]))}
-    ours = "runtime by clients: " + ", ".join(f"{m}: {mean_in_seconds(runs[m])}" for m in runs)
+    reached = {m: mean_in_seconds(seconds) for m, seconds in runs.items()}
+    ours = (
+        f"{', '.join(map(str, runs))} clients: {one}"
+        if len(set(reached.values())) == 1 and (one := next(iter(reached.values())))
+        else "; ".join(f"{m} clients: {text}" for m, text in reached.items())
+    )
     fewest, *middle, most = runs
     best = min(middle, key=lambda m: float(runs[m].mean()))
     if np.isinf(runs[best]).any():

@@ -53,8 +53,8 @@ def test_numbers_and_verdicts_are_those_of_the_results(project):
     path = project.root / "results" / "claims" / f"{KEY}.json"
     first, *others = read_record(path)["claims"]
     assert first["verdict"] == "reproduced"
-    assert "| reproduced |" in text
-    changed = {"verdict": "contradicted", "ours": "17 dB", "drawn": []}
+    assert "| reproduced, confirmed |" in text
+    changed = {"verdict": "contradicted", "ours": "17 dB", "drawn": [], "confirmation": None}
     change(path, claims=[first | changed, *others])
     assert "| 17 dB | contradicted |" in sections(project)[0]
 
@@ -65,7 +65,8 @@ def test_changed_verdicts_are_listed_with_todays_and_the_reason(project):
     claims = {"c1": paper.claims["c1"].model_copy(update={"history": [past]})}
     changed = paper.model_copy(update={"claims": claims})
     text = findings.history({KEY: (changed, judged(project))})
-    row = "| Lovelace et al., 2022 | c1 | 2026-11-22 | contradicted | reproduced | A new rule. |\n"
+    row = "| Lovelace et al., 2022 | c1 | 2026-11-22 | contradicted | reproduced, confirmed "
+    row += "| A new rule. |\n"
     assert text == findings.HISTORY_HEAD + row
 
 

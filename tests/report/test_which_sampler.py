@@ -38,8 +38,8 @@ def advised(table, situation=None):
 @pytest.mark.parametrize(
     ("again", "recommended", "words"),
     [
-        ([1.5, 1.4, 1.5, 1.4], 1, ", fresh worlds "),
-        ([3.0, 1.0, 1.0, 1.0], 0, ", fresh worlds "),
+        ([1.5, 1.4, 1.5, 1.4], 1, ", in fresh worlds "),
+        ([3.0, 1.0, 1.0, 1.0], 0, ", in fresh worlds "),
         ([1.5, 1.4, 1.5], 0, " on 3 families"),
         (None, 0, ", not run in fresh worlds"),
     ],
@@ -49,7 +49,7 @@ def test_a_sampler_not_confirmed_in_fresh_worlds_is_a_candidate(again, recommend
     advice = advise(table, ["fast"], Situation(), "rounds", fresh)
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)
-    assert words in candidate.numbers
+    assert words in candidate.sentence("rounds")
 
 
 def test_a_sampler_is_recommended_if_reliably_faster_on_three_families():

@@ -27,6 +27,7 @@ from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.grades import LABELS
 from fedsampling.evidence.verdicts import Interval
 from fedsampling.experiments.papers import Paper
+from fedsampling.report import standing
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.names import paper_name
 from fedsampling.report.text import TEMPLATES, environment, macro
@@ -195,19 +196,28 @@ class _Numbers:
 
 
 def main_number(claim: Claim) -> str:
-    """Return a claim's first number with its interval; its text if it has no interval."""
-    if not claim.drawn:
-        return claim.ours
-    first = claim.drawn[0]
+    """Return a claim's first number with its interval; its text if it has no interval.
+
+    A claim that is confirmed has the number of its fresh seeds.
+    """
+    basis = claim.confirmation if claim.confirmed and claim.confirmation else claim
+    if not basis.drawn:
+        return basis.ours
+    first = basis.drawn[0]
     return f"{first.name}: {interval(asdict(first), 'value')}"
 
 
 def with_grade(claim: Claim) -> str:
-    """Return the verdict; add the grade if the runs differ from the paper's size or data."""
-    if claim.grade in ("paper's size", "not run"):
-        return claim.verdict
-    grade = LABELS.get(claim.grade, claim.grade)
-    return f"{claim.verdict} ({', '.join(filter(None, (grade, claim.covers)))})"
+    """Return the verdict that counts, whether it is confirmed, and a grade that is not the best.
+
+    The best grade is that of the paper's size and data.
+    """
+    stands = standing.standing(claim)
+    words = f"{stands.verdict}, confirmed" if claim.confirmed else stands.verdict
+    if stands.grade in ("paper's size", "not run"):
+        return words
+    notes = (LABELS.get(stands.grade, stands.grade), "" if claim.confirmed else claim.covers)
+    return f"{words} ({', '.join(filter(None, notes))})"
 
 
 def number(value: float, digits: int = 3, per: float = 1.0) -> str:

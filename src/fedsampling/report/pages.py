@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fedsampling.base import files
-from fedsampling.base.text import listed
+from fedsampling.base.text import listed, show
 from fedsampling.evidence.grades import LABELS
 from fedsampling.evidence.recomputed import (
     ACCURACY_TOLERANCE,
@@ -78,6 +78,7 @@ FILTERS = (
     formats.typeset_html,
     overview.claim_groups,
     overview.claim_parts,
+    show,
     standing.outcome,
     standing.standing,
     slug,

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.text import listed, plural, show, show_interval
+from fedsampling.base.text import listed, plural, show
 from fedsampling.evidence.statistics import LEVEL, Estimate, half_width
 from fedsampling.experiments.papers import FULL, REFERENCE
 from fedsampling.report.names import display_name
@@ -111,11 +111,6 @@ class Candidate:
         half = np.log(high / low) / 2 * wider
         return float(value / np.exp(half)), float(value * np.exp(half))
 
-    @property
-    def text(self) -> str:
-        """Name and numbers, for tables."""
-        return f"{display_name(self.sampler).short} {self.numbers}"
-
     def sentence(self, measure: str) -> str:
         """Name and numbers in words."""
         return f"{display_name(self.sampler).short}, {self.in_words(measure)}"
@@ -135,23 +130,6 @@ class Candidate:
         elif mean.low > 1:
             parts.append("not run in fresh worlds")
         return ", ".join(parts)
-
-    @property
-    def numbers(self) -> str:
-        """Speed-up with interval, worst family, and what is missing."""
-        mean, fresh, families = self.speed_up, self.again, self.speed_up.n
-        interval = "" if np.isnan(mean.low) else f" [{show(mean.low)}, {show(mean.high)}]"
-        missed = f", {self.missed} missed" if self.missed else ""
-        again = ", not run in fresh worlds" if mean.low > 1 else ""
-        if fresh:
-            part = f" on {fresh.n} families" if fresh.n < families else ""
-            again = f", fresh worlds {show_interval(fresh.value, fresh.low, fresh.high)}{part}"
-        if families < self.of_families:
-            missed += f", run on {families} of {self.of_families} families"
-        return (
-            f"{show(mean.value)}{interval}, worst {show(self.worst)} ({self.worst_family})"
-            f"{missed}{again}"
-        )
 
 
 def _change(speed_up: float, measure: str) -> str:
