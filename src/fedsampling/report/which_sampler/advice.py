@@ -304,20 +304,25 @@ def _candidates(logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame) -
     Rows are families, columns samplers: logarithms of speed-ups, runs that missed the target, and
     logarithms of speed-ups in fresh worlds.
     """
+    samplers = [*logs]
+    misses = missed[samplers].sum().to_numpy()
+    all_logs, all_again = (table[samplers].to_numpy(np.float64) for table in (logs, fresh))
     candidates = []
-    for sampler in logs:
-        known, again = logs[sampler].dropna(), fresh[sampler].dropna()
-        if known.empty:
+    for column, sampler in enumerate(samplers):
+        is_known = ~np.isnan(all_logs[:, column])
+        known, again = all_logs[is_known, column], all_again[:, column]
+        again = again[~np.isnan(again)]
+        if not len(known):
             continue
         candidates.append(
             Candidate(
                 sampler=str(sampler),
-                speed_up=over_families(known.to_numpy()),
-                missed=int(missed[sampler].sum()),
+                speed_up=over_families(known),
+                missed=int(misses[column]),
                 worst=float(np.exp(known.min())),
-                worst_family=str(known.idxmin()),
+                worst_family=str(logs.index[is_known][known.argmin()]),
                 of_families=len(logs),
-                again=over_families(again.to_numpy()) if len(again) > 1 else None,
+                again=over_families(again) if len(again) > 1 else None,
             )
         )
     return sorted(candidates, key=lambda candidate: -candidate.speed_up.value)
