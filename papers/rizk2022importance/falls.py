@@ -81,6 +81,7 @@ def _falls_until(summary: Summary, sampler: str, case: str) -> float:
     return max(first_reached(curve.index, curve, level), first_measured)
 
 
+@cache  # the approximate probabilities are compared twice in each window
 def _mean_decibels(summary: Summary, sampler: str, case: str, until: float) -> pd.Series:
     """Average each seed's MSD in dB over the rounds after the first, up to `until`."""
     rows = summary.select(sampler, "msd", case, until=until)

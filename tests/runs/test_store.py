@@ -13,7 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedsampling.base.errors import InputError
-from fedsampling.runs import noted_parquet, store
+from fedsampling.experiments.config import Config
+from fedsampling.runs import noted_parquet, places, store
 
 HASH, OTHER_HASH = "ab" + "0" * 18, "ab" + "1" * 18
 METADATA = {"hash": HASH, "code": "c1", "spec": {"seed": 3}, "seconds": 1.5}
@@ -173,6 +174,18 @@ def test_stores_are_searched_in_order(tmp_path):
     assert code() == "first"
     first.write_bytes(b"PAR1")
     assert code() == "second"
+
+
+@pytest.mark.parametrize("target", ["nowhere", f"{HASH}-c9.parquet"], ids=["dangling", "loop"])
+def test_a_link_that_leads_nowhere_is_no_run_and_hides_no_other(tmp_path, target):
+    path = store.save(tmp_path, TABLE, METADATA)
+    (path.parent / f"{HASH}-c9.parquet").symlink_to(target)
+    (tmp_path / "zz").symlink_to("zz")
+    assert places.paths_of_versions(tmp_path, HASH) == [path]
+    assert places.file_names(tmp_path) == {path.name}
+    config = Config(scale="best", shipped=False, store=str(tmp_path))
+    states = dict(places.plan_inputs(tmp_path, config))[str(tmp_path)].decode()
+    assert [line.split()[0] for line in states.splitlines()] == [path.name]
 
 
 def test_runs_of_a_published_file_are_read_back_unchanged(tmp_path):

@@ -13,7 +13,7 @@ Pocock: Group sequential methods in the design and analysis of clinical trials. 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from scipy.special import stdtr
@@ -38,13 +38,16 @@ class Looks:
 
     def level(self, level: float) -> float:
         """Return the level of each look's interval, for intervals that all cover with `level`."""
-        if len(self.seeds) == 1:
-            return level
-        return 1 - float(np.quantile(smallest_p_values(self.seeds), 1 - level))
+        return level if len(self.seeds) == 1 else _level_of_each(self.seeds, level)
 
     def finished(self, n: int) -> int:
         """Return how many looks `n` seeds are enough for."""
         return sum(seeds <= n for seeds in self.seeds)
+
+
+@cache  # claims ask for few levels, each for hundreds of intervals
+def _level_of_each(looks: tuple[int, ...], level: float) -> float:
+    return 1 - float(np.quantile(smallest_p_values(looks), 1 - level))
 
 
 @lru_cache

@@ -11,10 +11,11 @@ if an input has changed since the step ran, the parameter counts one more, and s
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,13 @@ class Made:
         parts = self.content.setdefault("parts", {})
         before = parts.get(part, {})
         kept = before if before.get("generation") == self.generation(part) else {}
-        runs = {*kept.get("runs", "").split(), *record.runs}
         read = inputs.merged(kept.get("inputs", {}), record.states(), *further)
+        runs, state = kept.get("runs", ""), kept.get("state", "")
+        if record.runs:
+            sorted_runs = sorted({*runs.split(), *record.runs})
+            runs, state = " ".join(sorted_runs), self._state(sorted_runs)
         parts[part] = {"generation": self.generation(part), "inputs": read}
-        parts[part] |= {"runs": " ".join(sorted(runs)), "state": self._state(runs) if runs else ""}
+        parts[part] |= {"runs": runs, "state": state}
 
     @contextmanager
     def making(self) -> Iterator[None]:
@@ -90,18 +94,22 @@ class Made:
         """Write the record."""
         write_record(self.path, self.content)
 
-    def _state(self, hashes: Iterable[str]) -> str:
-        """Digest which of these runs are finished, and in which versions."""
-        wanted, present = set(hashes), []
+    def _state(self, hashes: Sequence[str]) -> str:
+        """Digest which of these sorted runs are finished, and in which versions."""
+        present: list[str] = []
         for names in self._names:
-            present += sorted(name for run in wanted & names.keys() for name in names[run])
+            present += chain.from_iterable(names[run] for run in hashes if run in names)
         return hashlib.sha256("\0".join(present).encode()).hexdigest()[:32]
 
     @cached_property
     def _names(self) -> list[Mapping[str, list[str]]]:
         """The files of each store by run, as of the first use: before the step reads them."""
         published = [{run: [run] for run in published_runs(store)} for store in self.stores]
-        return [*published, *map(stored_names, self.stores)]
+        stored = [
+            {run: sorted(names) for run, names in stored_names(store).items()}
+            for store in self.stores
+        ]
+        return [*published, *stored]
 
 
 def record_of_job(folder: Path, job: str) -> Path:

@@ -52,8 +52,7 @@ def paths_of_versions(store: Path, run_hash: str) -> list[Path]:
     folder = store / run_hash[:2]
     try:
         with reading(folder):
-            names = [name for name in os.listdir(folder) if name.startswith(run_hash)]
-            paths = [folder / name for name in names if name.endswith(".parquet")]
+            paths = [folder / name for name in _files_of(folder) if name.startswith(run_hash)]
             return sorted(paths, key=lambda path: (-path.stat().st_mtime_ns, path.name))
     except (FileNotFoundError, NotADirectoryError):
         return []
@@ -179,18 +178,29 @@ def file_names(store: Path) -> set[str]:
     """Return the file names of the runs in a store."""
     with reading(store):
         entries = os.scandir(store) if store.is_dir() else ()
-        folders = [entry.path for entry in entries if entry.is_dir()]
-        return {name for path in folders for name in os.listdir(path) if name.endswith(".parquet")}
+        folders = [entry.path for entry in entries if not _is_broken(entry) and entry.is_dir()]
+        return {name for path in folders for name in _files_of(path)}
 
 
 def _dated_names(store: Path) -> Iterator[str]:
     """Yield name, size and date of each run's file in a store."""
     with reading(store):
         for folder in sorted(store.iterdir()) if store.is_dir() else ():
-            for entry in os.scandir(folder) if folder.is_dir() else ():
-                if entry.name.endswith(".parquet"):
-                    status = entry.stat()
-                    yield f"{entry.name} {status.st_size} {status.st_mtime_ns}"
+            for name in _files_of(folder) if folder.is_dir() else ():
+                status = os.stat(folder / name)
+                yield f"{name} {status.st_size} {status.st_mtime_ns}"
+
+
+def _files_of(folder: Path | str) -> list[str]:
+    """Return the names of the runs' files in a folder of a store."""
+    with os.scandir(folder) as entries:
+        runs = [entry for entry in entries if entry.name.endswith(".parquet")]
+        return [entry.name for entry in runs if not _is_broken(entry)]
+
+
+def _is_broken(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a link that leads nowhere, or to itself."""
+    return entry.is_symlink() and not os.path.exists(entry.path)
 
 
 @cache

@@ -242,6 +242,7 @@ def advise(
     logs = by_family(cell, allowed)
     unreached = cell["runs"] - cell["reached"]
     missed = unreached.groupby([cell["family"], cell["scheme"]]).sum().unstack()
+    missed = missed.reindex(columns=allowed)
     fresh = by_family(situation.select(speed_ups[:0] if again is None else again), allowed)
     candidates = _candidates(logs, missed, fresh)
     faster = [each for each in candidates if each.speed_up.value > 1]
@@ -276,26 +277,35 @@ def over_families(logs: Array) -> Estimate:
     return Estimate(value, low, high, n)
 
 
-def _candidates(logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame) -> list[Candidate]:
+def _candidates(
+    logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame, without: str | None = None
+) -> list[Candidate]:
     """Return the samplers that were run, the fastest first.
 
     Rows are families, columns samplers: logarithms of speed-ups, runs that missed the target, and
-    logarithms of speed-ups in fresh worlds.
+    logarithms of speed-ups in fresh worlds. `without`: a family that is left out.
     """
+    is_kept = np.asarray(logs.index != without)
+    families = logs.index[is_kept]
+    misses = np.nansum(missed.to_numpy(np.float64)[is_kept], axis=0)
+    all_logs = logs.to_numpy(np.float64)[is_kept]
+    all_again = fresh.to_numpy(np.float64)[np.asarray(fresh.index != without)]
     candidates = []
-    for sampler in logs:
-        known, again = logs[sampler].dropna(), fresh[sampler].dropna()
-        if known.empty:
+    for column, sampler in enumerate(logs):
+        is_known = ~np.isnan(all_logs[:, column])
+        known, again = all_logs[is_known, column], all_again[:, column]
+        again = again[~np.isnan(again)]
+        if not len(known):
             continue
         candidates.append(
             Candidate(
                 sampler=str(sampler),
-                speed_up=over_families(known.to_numpy()),
-                missed=int(missed[sampler].sum()),
+                speed_up=over_families(known),
+                missed=int(misses[column]),
                 worst=float(np.exp(known.min())),
-                worst_family=str(known.idxmin()),
-                of_families=len(logs),
-                again=over_families(again.to_numpy()) if len(again) > 1 else None,
+                worst_family=str(families[is_known][known.argmin()]),
+                of_families=len(families),
+                again=over_families(again) if len(again) > 1 else None,
             )
         )
     return sorted(candidates, key=lambda candidate: -candidate.speed_up.value)
@@ -307,11 +317,7 @@ def _regret(
     """Leave out one family after the other: apply the rule to the rest, and compare costs on it."""
     advised, best = [], []
     for family, row in logs.iterrows():
-        others = _candidates(
-            logs.drop(index=family),
-            missed.drop(index=family),
-            fresh.drop(index=family, errors="ignore"),
-        )
+        others = _candidates(logs, missed, fresh, without=str(family))
         recommended = [each.sampler for each in others if each.is_recommended]
         advised.append(next((row[name] for name in recommended if not np.isnan(row[name])), 0.0))
         best.append(max(0.0, row.max()))
