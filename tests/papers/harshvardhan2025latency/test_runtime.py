@@ -10,7 +10,7 @@ from papers.harshvardhan2025latency.printed_tables import DATA, LINES, PROPOSED,
 from papers.harshvardhan2025latency.time_to_target import runtimes, target
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.resolving import without
+from fedsampling.experiments.selecting import without
 from fedsampling.learning.models.settings import LeafCnn
 from papers.harshvardhan2025latency import (
     figures_accuracy,
