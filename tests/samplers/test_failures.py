@@ -11,7 +11,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
 from fedsampling.clients.failures import Failures
-from fedsampling.samplers.checks.rounds import POPULATIONS, one_run, play_rounds, same_round, setup
+from fedsampling.samplers.checks.populations import POPULATIONS, setup
+from fedsampling.samplers.checks.rounds import one_run, play_rounds, same_round
 from fedsampling.samplers.checks.validation import Checked
 from fedsampling.samplers.protocol.base import scheme
 from fedsampling.samplers.protocol.in_settings import expand_star

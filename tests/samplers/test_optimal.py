@@ -248,6 +248,3 @@ def test_scale_changes_local_steps_but_no_draw():
     _, scaled, omega_scaled = play("uniform", 4, scale=0.25)
     np.testing.assert_array_equal(scaled.scale, 0.25 * slots.scale)
     np.testing.assert_array_equal((scaled.client, omega_scaled), (slots.client, omega))
-
-
-# K-Vib: probabilities that minimise the cost so far, and their limit.
