@@ -32,7 +32,7 @@ def test_table1_has_every_scheme_on_every_population(summaries):
     assert abs(float(estimate) - md["E[N]"]) < 5 * int(error) * scale
 
 
-def test_c6_notices_a_wrong_sign_and_demands_exactness_where_nothing_varies(summaries):
+def test_c6_notices_wrong_signs_and_demands_exactness_where_nothing_varies(summaries):
     assert verdict("c6", summaries) == "reproduced"
     for change, chosen in (
         (lambda v: -v, {"metric": "closed_alpha", "sampler": "md"}),
