@@ -15,7 +15,7 @@ from fedsampling.samplers.users.files import load_file
 from fedsampling.workflow.comparing.early import early_lines
 from fedsampling.workflow.comparing.entries import Entry, all_entries, check_entry
 from fedsampling.workflow.comparing.own_problem import OwnProblem
-from fedsampling.workflow.comparing.processes import Outcome, run_each
+from fedsampling.workflow.comparing.processes import TaskOutcome, run_each
 from fedsampling.workflow.comparing.results import result_lines
 from fedsampling.workflow.comparing.schedule import (
     EARLY_WORLDS,
@@ -24,7 +24,7 @@ from fedsampling.workflow.comparing.schedule import (
     schedule,
 )
 from fedsampling.workflow.comparing.selection import (
-    Comparison,
+    Competition,
     Echo,
     Overrides,
     chosen_datasets,
@@ -75,7 +75,7 @@ def compare(
         chosen = chosen_datasets(matrix, datasets, scale, problem)
         problem.check_model()
         _check(entries, common, echo)
-        comparison = Comparison(matrix, entries, chosen, problem, against)
+        comparison = Competition(matrix, entries, chosen, problem, against)
         if problem:
             overrides = comparison.with_fitting_samplers(common, echo)
         else:
@@ -188,11 +188,11 @@ class _Job:
         end: float | None,
         best: Mapping[str, Mapping[str, str]],
         worlds: int | None,
-    ) -> dict[str, Outcome]:
+    ) -> dict[str, TaskOutcome]:
         began, count = time.monotonic(), iter(range(1, len(names) + 1))
         scope = f"{worlds} worlds" if worlds else "all worlds"
 
-        def tell(name: str, outcome: Outcome) -> None:
+        def tell(name: str, outcome: TaskOutcome) -> None:
             place = f"{next(count)} of {len(names)}"
             what = "stopped" if outcome.is_stopped else outcome.reason or f"{scope} finished"
             self.echo(f"{name}: {what} ({place}, {time.monotonic() - began:.0f} s)")
