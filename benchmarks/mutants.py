@@ -35,12 +35,13 @@ MODULES = (
     "samplers/*/[!_]*.py",
     "theory/[!_]*.py",
     "evidence/statistics.py",
-    "evidence/verdicts.py",
+    "evidence/rules.py",
 )
 # The tests of a module are in tests/<package>/test_<module>.py, except for these.
 TESTS = {
     "samplers/protocol/slots": "samplers/test_scheme samplers/test_basic",
     "samplers/basic": "samplers/test_basic samplers/test_scheme",
+    "samplers/checks/populations": "samplers/test_check",
     "samplers/checks/rounds": "samplers/test_check",
     "samplers/checks/validation": "learning/training/test_validation",
     "samplers/clustered": "samplers/test_clustered papers/fraboni2021clustered/test_theory",
@@ -48,15 +49,17 @@ TESTS = {
     "samplers/importance": "samplers/test_importance samplers/test_isfedavg",
     "samplers/latency": "samplers/test_latency theory/test_heterogeneity",
     "samplers/minimum_norm": "samplers/test_latency",
-    "samplers/oort_fedscale": "samplers/test_oort",
     "samplers/protocol/base": "samplers/test_scheme samplers/test_basic",
-    "samplers/protocol/grids": "samplers/test_scheme workflow/test_checking",
-    "samplers/protocol/in_settings": "samplers/test_scheme workflow/test_checking",
+    "samplers/protocol/draws": "samplers/test_scheme samplers/test_basic",
+    "samplers/protocol/grids": "samplers/test_scheme experiments/test_specs",
+    "samplers/protocol/in_settings": "samplers/test_scheme experiments/test_specs",
+    "samplers/protocol/guest": "samplers/guests/test_hostile_samplers samplers/guests/test_packing",
+    "samplers/protocol/prepared": "samplers/test_scheme samplers/guests/test_hostile_samplers",
     "samplers/similarity": "samplers/test_clustered",
     "samplers/simplex": "samplers/test_latency samplers/test_runtime",
-    "samplers/users/files": "samplers/test_scheme workflow/test_checking",
+    "samplers/users/files": "samplers/test_scheme experiments/test_own_schemes",
     "theory/heterogeneity": "theory/test_heterogeneity samplers/test_latency",
-    "theory/weights": ("theory/test_weights papers/fraboni2022general/test_theory"),
+    "theory/weights": "theory/test_weights papers/fraboni2022general/test_theory",
 }
 LIBRARIES = ("hypothesis", "pandas", "pydantic", "scipy.optimize", "scipy.stats", "torch", "yaml")
 

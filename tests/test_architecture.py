@@ -84,6 +84,20 @@ def test_benchmarks_import_names_that_exist():
         exec(line, {})
 
 
+def test_each_mutated_module_has_tests_that_exist():
+    """``make mutants`` needs packages of its own, so a moved test would go unnoticed."""
+    tree = nodes_of(ROOT / "benchmarks" / "mutants.py")
+    assigned = {ast.unparse(n.targets[0]): n.value for n in tree if isinstance(n, ast.Assign)}
+    tests, patterns = (ast.literal_eval(assigned[name]) for name in ("TESTS", "MODULES"))
+    paths = [path for pattern in patterns for path in PACKAGE.glob(pattern)]
+    modules = {path.relative_to(PACKAGE).with_suffix("").as_posix() for path in paths}
+    assert tests.keys() <= modules
+    for module in modules:
+        package, _, name = module.partition("/")
+        for test in tests.get(module, f"{package}/test_{name.rpartition('/')[2]}").split():
+            assert (ROOT / "tests" / f"{test}.py").is_file(), module
+
+
 def test_files_that_the_page_names_exist():
     named = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)\b", PAGE)
     assert len(named) > 5

@@ -3,7 +3,6 @@
 Accuracy and loss against rounds and against bits sent.
 """
 
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -28,8 +27,18 @@ ACROSS: tuple[Across, ...] = ("at", "bits")
 ARROW = 0.12  # length of the arrow below an upper bound of an accuracy
 
 
-def training(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the panels of Figures 2 to 4 for every case: a column for each of several cases."""
+def figure2(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw Figure 2, or 3 or 4 from their experiments: accuracy and local training loss."""
+    return _draw_training(summaries, paper, width=8.0, height=5.8)
+
+
+def figure2_best(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw the appendix's version of Figure 2, or 3 or 4: the best accuracy so far."""
+    return _draw_training(summaries, paper, metrics=("best",), width=8.0, height=3.3)
+
+
+def writers_training(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw the panels of Figures 2 to 4 for other data: a column for each of several cases."""
     (summary,) = summaries.values()
     n = len(summary.settings["cases"])
     columns, rows = max(n, 2), 2 if n == 1 else 4
@@ -37,6 +46,11 @@ def training(summaries: Summaries, paper: Paper) -> Artefact:
     return _draw_training(
         summaries, paper, columns=columns, by_case=True, width=width, height=height
     )
+
+
+figure3 = figure4 = figure2
+figure3_best = figure4_best = figure2_best
+digits_training = shakespeare = cifar100 = writers_training
 
 
 def _draw_training(
@@ -67,15 +81,6 @@ def _draw_training(
         f"{names[0].upper()}{names[1:]} against rounds and against bits sent, by sampler.",
         ("Lines are means over runs, bands standard errors.", *divergences(summary, LINES)),
     )
-
-
-# Each artefact has one experiment, which ``paper.yaml`` names.
-figure2 = figure3 = figure4 = partial(_draw_training, width=8.0, height=5.8)
-# the appendix's versions
-figure2_best = figure3_best = figure4_best = partial(
-    _draw_training, metrics=("best",), width=8.0, height=3.3
-)
-writers_training = digits_training = shakespeare = cifar100 = training
 
 
 def _draw(axis: Axes, table: pd.DataFrame, metric: str, across: Across) -> None:

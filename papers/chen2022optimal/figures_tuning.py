@@ -17,7 +17,7 @@ from fedsampling.report.drawing.style import BLACK, legend_below, panels
 from .courses import LINES, title
 
 
-def steps(summaries: Summaries, paper: Paper) -> Artefact:
+def tuning(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the score on the holdout against the local step η_l, one panel per dataset."""
     (summary,) = summaries.values()
     scored, picked = scores(summary), chosen(summary)
@@ -98,4 +98,4 @@ def chosen(summary: Summary) -> pd.DataFrame:
     return table.assign(accuracy=means.loc[best].to_numpy())
 
 
-tuning = tuning_writers = steps
+tuning_writers = tuning  # its experiment has the other data

@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Mapping, Sequence, Set
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -54,6 +53,21 @@ CONFIRMING = "confirm_"
 OTHER_WORLDS = {"fresh_": "fresh worlds", CONFIRMING: "fresh worlds and trials"}
 
 
+def bench_matrix_rounds(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate the speed-ups in rounds."""
+    return _matrix(summaries, paper, "rounds")
+
+
+def bench_matrix_bits(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate the speed-ups in bits."""
+    return _matrix(summaries, paper, "bits")
+
+
+def bench_matrix_seconds(summaries: Summaries, paper: Paper) -> Artefact:
+    """Tabulate the speed-ups in seconds."""
+    return _matrix(summaries, paper, "seconds")
+
+
 def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
     """Tabulate speed-ups over MD by dataset, with intervals over worlds."""
     if not compared_datasets(summaries):
@@ -79,11 +93,6 @@ def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
             "speed-ups in fresh worlds.",
         ),
     )
-
-
-bench_matrix_rounds = partial(_matrix, measure="rounds")
-bench_matrix_bits = partial(_matrix, measure="bits")
-bench_matrix_seconds = partial(_matrix, measure="seconds")
 
 
 def _fresh(summaries: Summaries, paper: Paper) -> pd.DataFrame:

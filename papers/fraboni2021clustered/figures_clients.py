@@ -28,7 +28,7 @@ COUNT = "count/label="  # how the metrics of a partition begin
 
 
 @dataclass(frozen=True)
-class Allocation:
+class Distributions:
     """The distributions of one run.
 
     `r`, shape (m, n). `samples`, `label`, `group`, shape (n,): of each client; its group's rank by
@@ -85,7 +85,7 @@ def figure4(summaries: Summaries, paper: Paper) -> Artefact:
     )
 
 
-def _allocation(summary: Summary, case: str, sampler: str) -> Allocation:
+def _allocation(summary: Summary, case: str, sampler: str) -> Distributions:
     """Return the distributions of the first seed."""
     rows = _first_seed(summary.select(sampler, case=case))
     shares = rows[rows["metric"].str.startswith("share/k=")]
@@ -96,7 +96,7 @@ def _allocation(summary: Summary, case: str, sampler: str) -> Allocation:
         values = rows[rows["metric"] == metric].sort_values("at")["value"]
         return np.asarray(values, np.int64)
 
-    return Allocation(r, of_client("samples"), of_client("label"), of_client("group"))
+    return Distributions(r, of_client("samples"), of_client("label"), of_client("group"))
 
 
 def _title(summary: Summary, case: str) -> str:
@@ -106,7 +106,7 @@ def _title(summary: Summary, case: str) -> str:
 
 
 def _distributions(
-    axes: Axes, allocation: Allocation, order: Ints, hatched: Bools, last: bool = False
+    axes: Axes, allocation: Distributions, order: Ints, hatched: Bools, last: bool = False
 ) -> None:
     """Draw W_1, …, W_m as stacked bars, a segment for each client, the `last` at the end."""
     if last:
@@ -123,7 +123,7 @@ def _distributions(
     axes.grid(False)
 
 
-def _groups(axes: Axes, allocation: Allocation) -> None:
+def _groups(axes: Axes, allocation: Distributions) -> None:
     """Draw every group's samples q_k over M, client by client, and the capacity."""
     share = allocation.r.sum(0)  # m p_i = m n_i / M
     for k in range(int(allocation.group.max()) + 1):
@@ -139,7 +139,7 @@ def _groups(axes: Axes, allocation: Allocation) -> None:
     axes.grid(False, axis="x")
 
 
-def _colour(allocation: Allocation, client: np.integer) -> str:
+def _colour(allocation: Distributions, client: np.integer) -> str:
     return CLASSES[int(allocation.label[client]) % len(CLASSES)]
 
 
@@ -154,7 +154,7 @@ def _legend(figure: Figure, handles: Sequence[Any]) -> None:
     )
 
 
-def _table(allocations: dict[str, Allocation]) -> pd.DataFrame:
+def _table(allocations: dict[str, Distributions]) -> pd.DataFrame:
     """Return every r_ki that is not zero."""
     parts = []
     for case, allocation in allocations.items():

@@ -4,7 +4,6 @@ Differences of two samplers are taken seed by seed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -79,7 +78,7 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 2: losses, and below them differences from MD, by importance (rows) and n."""
     runs = half_sampled(summaries)
     views = [
-        View(f"$n = {n}$, {title}", summary, case, TRAINED, {"clients": n})
+        LossView(f"$n = {n}$, {title}", summary, case, TRAINED, {"clients": n})
         for case, title in IMPORTANCES.items()
         for n, summary in runs.items()
     ]
@@ -100,10 +99,20 @@ def figure3(summaries: Summaries, paper: Paper) -> Artefact:
     return _draw_gaps(summaries, paper, ("varying_m", HALF[80]))
 
 
+def figure4(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw Figure 4: losses with m = 4 and 8, and K = 50 local steps."""
+    return _draw_losses(summaries, paper, "varying_m")
+
+
 def figure5(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw Figure 5: L(MD) − L(Uniform) for m = 8, 40 with K = 1, without the first rounds."""
     since = paper.reported("figure5_first") / paper.experiments["one_step"]["rounds"]
     return _draw_gaps(summaries, paper, ("one_step",), since, paper.reported("figure5_fewest"))
+
+
+def figure6(summaries: Summaries, paper: Paper) -> Artefact:
+    """Draw Figure 6: losses with m = 4, 8 and 40, and a single local step."""
+    return _draw_losses(summaries, paper, "one_step")
 
 
 def figure7(summaries: Summaries, paper: Paper) -> Artefact:
@@ -114,7 +123,7 @@ def figure7(summaries: Summaries, paper: Paper) -> Artefact:
         case: f"α = {settings['dataset']['partition']['alpha']:g}"
         for case, settings in paper.experiments["cifar"]["cases"].items()
     }
-    views = [View(alpha, smooth, case, COMPARED) for case, alpha in cases.items()]
+    views = [LossView(alpha, smooth, case, COMPARED) for case, alpha in cases.items()]
     pairs = {
         alpha: paired_losses(summary, "uniform", "md", case)
         for case, alpha in cases.items()
@@ -223,7 +232,7 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
     summary = only(summaries[experiment], SHOWN)
     pairs = _sampler_pairs(paper, experiment)
     views = [
-        View(f"$m = {m}$, {title}", summary, case, _lines(pair))
+        LossView(f"$m = {m}$, {title}", summary, case, _lines(pair))
         for case, title in IMPORTANCES.items()
         for m, pair in pairs.items()
     ]
@@ -241,10 +250,6 @@ def _draw_losses(summaries: Summaries, paper: Paper, experiment: str) -> Artefac
     )
 
 
-figure4 = partial(_draw_losses, experiment="varying_m")  # m = 4, 8 with K = 50
-figure6 = partial(_draw_losses, experiment="one_step")  # m = 4, 8, 40 with K = 1
-
-
 def _sampler_pairs(paper: Paper, experiment: str) -> dict[int, tuple[str, str]]:
     """Name an experiment's samplers of MD and Uniform sampling, by the number that they sample."""
     named: dict[int, dict[str, str]] = {}
@@ -260,7 +265,7 @@ def _lines(pair: tuple[str, str], m: int | None = None) -> dict[str, Line]:
     return {name: Line(line.label + tail, line.colour) for name, line in lines}
 
 
-class View(NamedTuple):
+class LossView(NamedTuple):
     """Losses of some samplers, drawn above their differences from the first of them."""
 
     title: str
@@ -271,7 +276,7 @@ class View(NamedTuple):
 
 
 def _losses_and_differences(
-    views: Sequence[View], columns: int, width: float, height: float
+    views: Sequence[LossView], columns: int, width: float, height: float
 ) -> tuple[pd.DataFrame, Figure]:
     """Draw the losses of views, `columns` in a row, and below each the differences, by seed.
 

@@ -129,6 +129,11 @@ def flanp_over_random(flanp: pd.Series, random: pd.Series, goal: float, last: fl
     )
 
 
+def c21(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
+    """Judge whether runtime increases with the largest rotation."""
+    return trend_finding(summaries, spec, paper)
+
+
 def trend_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether runtime changes along a sweep, with each reading of DelayHetSampling."""
     findings = {
@@ -142,9 +147,6 @@ def trend_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Findin
     }
     main = next(iter(findings))
     return over_choices(findings, main) if len(findings) > 1 else findings[main]
-
-
-c21 = trend_finding
 
 
 def c22(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:

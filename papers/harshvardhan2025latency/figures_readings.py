@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.clients.delays import Synthetic
+from fedsampling.clients.delays import SyntheticDelays
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
@@ -83,7 +83,7 @@ def link_speeds(summaries: Summaries, paper: Paper) -> Artefact:
         summary = summaries[name]
         for case in summary.settings["cases"]:
             delays = record(summary, case).delays
-            if not isinstance(delays, Synthetic):
+            if not isinstance(delays, SyntheticDelays):
                 continue
             size = delays.model_bytes or _trained_bytes(summary, case)
             slowest, fastest = delays.speed

@@ -6,7 +6,7 @@ from tests.shared import line_of
 
 from fedsampling.base.records import check
 from fedsampling.base.streams import Draws, uniforms
-from fedsampling.clients.delays import Delays, LogNormal, Uniform
+from fedsampling.clients.delays import Delays, LogNormalDelay, UniformDelay
 from fedsampling.clients.failures import Failures, Reporting, awaited, draw
 from fedsampling.clients.recorded import DelaysByRound, RecordedRounds
 
@@ -66,7 +66,9 @@ def test_a_trace_of_reports_may_leave_rounds_without_any():
     assert reporting.chance is None
 
 
-@pytest.mark.parametrize("noise", [None, LogNormal(np.array([1.0, 2.0, 0.0]), 0.5), Uniform(1, 3)])
+@pytest.mark.parametrize(
+    "noise", [None, LogNormalDelay(np.array([1.0, 2.0, 0.0]), 0.5), UniformDelay(1, 3)]
+)
 def test_known_chances_are_the_shares_of_rounds_with_a_report(noise):
     delays = Delays(np.array([0.5, 1.0, 3.0]), noise)
     reporting = of({"probability": [0.1, 0.4, 0.2], "deadline": 3.2}).reporting(NAMES, 1, delays)

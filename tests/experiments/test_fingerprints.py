@@ -155,6 +155,7 @@ def test_neutral_modules_are_these():
         "experiments.papers",
         "experiments.registration",
         "experiments.resolving",
+        "experiments.selecting",
         "experiments.shorthand",
         "experiments.specs",
         "learning.models.settings",

@@ -8,7 +8,7 @@ from tests.shared import PAPERS
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments import paper_modules, papers
-from fedsampling.experiments.resolving import load_papers, without
+from fedsampling.experiments.selecting import load_papers, without
 from fedsampling.experiments.specs import jobs
 
 

@@ -8,7 +8,7 @@ from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.resolving import load_papers
+from fedsampling.experiments.selecting import load_papers
 from fedsampling.experiments.specs import jobs
 
 KIND = """

@@ -13,7 +13,7 @@ from pathlib import Path
 from fedsampling.base.files import digest, read_record
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.dataset_uses import dataset_uses
-from fedsampling.experiments.resolving import load_papers
+from fedsampling.experiments.selecting import load_papers
 from fedsampling.experiments.specs import jobs
 from fedsampling.report import data_cards
 from fedsampling.runs.places import INDEX

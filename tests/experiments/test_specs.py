@@ -9,7 +9,8 @@ from tests.shared import line_of, lines_of
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.resolving import changed, load_papers, resolve_experiments, scale_of
+from fedsampling.experiments.resolving import changed, resolve_experiments, scale_of
+from fedsampling.experiments.selecting import load_papers
 from fedsampling.experiments.specs import RunSpec, jobs
 
 TRAINING = yaml.safe_load("""

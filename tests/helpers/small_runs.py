@@ -52,7 +52,7 @@ NOWHERE = RunContext(Path("nowhere"), None)
 
 
 def load_all_kinds():
-    for path in (Path(__file__).parents[3] / "papers").glob("*/paper.yaml"):
+    for path in (Path(__file__).parents[2] / "papers").glob("*/paper.yaml"):
         load_kinds(path.parent)
 
 

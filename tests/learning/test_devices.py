@@ -15,7 +15,7 @@ from fedsampling.learning.training.evaluation import client_losses, evaluate
 from fedsampling.learning.training.launches import Counter, of_step
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.samples import Samples
+from fedsampling.learning.training.samples import DeviceSamples
 from fedsampling.samplers.protocol.slots import Slots
 
 CLIENTS, CLASSES, BATCH = 4, 10, 3
@@ -79,7 +79,7 @@ def trained(stacked, number, seeds):
 def double(monkeypatch):
     """Models and inputs in double precision."""
     start, tensor = NetworkLearner.start, NetworkLearner._tensor
-    convert = Samples.convert
+    convert = DeviceSamples.convert
 
     def converted(self, x):
         inputs = convert(self, x)
@@ -87,7 +87,7 @@ def double(monkeypatch):
 
     monkeypatch.setattr(NetworkLearner, "start", lambda self, seeds: start(self, seeds).double())
     monkeypatch.setattr(NetworkLearner, "_tensor", lambda *values: tensor(*values).double())
-    monkeypatch.setattr(Samples, "convert", converted)
+    monkeypatch.setattr(DeviceSamples, "convert", converted)
 
 
 def close(first, second):

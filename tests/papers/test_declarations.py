@@ -25,7 +25,7 @@ KEYS = sorted(path.parent.name for path in PAPERS.glob("*/paper.yaml"))
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_every_rule_has_a_reason_and_a_date_no_earlier_than_those_of_its_choices(key):
+def test_every_rule_has_a_reason_and_a_date_not_before_its_choices(key):
     """A choice that a claim is judged over may carry the date on which it was added."""
     for name, claim in load_paper(key, PAPERS).claims.items():
         assert claim.declared.why.endswith("."), name

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from fedsampling.base.streams import Draws
+from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup, View
 
 
@@ -52,6 +53,16 @@ def play_all(sampler, setup, rounds, observed=None, trained=lambda t, slots: {},
     for t in range(rounds):
         known, present = (None if of is None else of[t] for of in (observed, offered))
         yield play(sampler, setup, t, known, partial(trained, t), present)
+
+
+def play_with_losses(scheme, setup, rounds, loss):
+    """Play rounds with known delays, in which clients report `loss` of the round and themselves.
+
+    Return the prepared sampler after the rounds, and each round's slots and weights.
+    """
+    ready, delays = prepared(scheme, setup), [{"delays": setup.delays}] * rounds
+    losses = lambda t, slots: {"work_losses": loss(t, slots.client)}  # noqa: E731
+    return ready, [*play_all(ready, setup, rounds, delays, losses)]
 
 
 def mean_weights(slots, omega, setup):

@@ -15,19 +15,19 @@ def losses(slots):
     return {"work_losses": np.ones(len(slots))}
 
 
-def test_valuation_is_the_sum_of_losses_divided_by_the_root_of_their_number():
+def test_valuation_is_the_sum_of_losses_over_the_root_of_their_number():
     losses = [[0.5, 2.0, 1.0], [3.0]]
     result = valuation(np.array([3, 1]), np.array([np.mean(values) for values in losses]))
     np.testing.assert_allclose(result, [sum(values) / sqrt(len(values)) for values in losses])
 
 
-def test_clients_with_the_smallest_valuations_are_excluded_and_the_others_follow_the_softmax():
+def test_the_smallest_valuations_are_excluded_and_the_rest_follow_softmax():
     result = odds(np.array([4.0, 1.0, 3.0, 2.0]), 0.5, 0.3)
     expected = np.array([exp(0.3 * 4), 0, exp(0.3 * 3), 0])
     np.testing.assert_allclose(result / result.sum(), expected / expected.sum())
 
 
-def test_clients_with_large_losses_are_preferred_and_a_share_of_m_is_uniform():
+def test_large_losses_are_preferred_and_a_share_of_m_is_uniform():
     n, runs = 20, 4000
     setup = equal(n, runs)
     ready = prepared(ActiveFL(m=10, temperature=0.0), setup)

@@ -44,7 +44,7 @@ def test_duplicate_draws_share_a_slot_or_have_one_each():
     assert (independent.times == 1).all()
 
 
-def test_uniform_draws_distinct_clients_and_all_ordered_pairs_are_equally_likely():
+def test_uniform_draws_distinct_clients_with_equally_likely_ordered_pairs():
     slots, _ = select(Uniform(m=2))
     first, second = slots.client.reshape(RUNS, 2).T
     count = np.bincount(4 * first + second, minlength=16).reshape(4, 4)
@@ -63,7 +63,7 @@ def test_poisson_rejects_probabilities_above_one():
         prepared(Poisson(m=3), SETUP)
 
 
-def test_normalised_fedavg_averages_by_importance_over_the_selected_clients():
+def test_normalised_fedavg_averages_selected_clients_by_importance():
     sizes = np.array([1, 2, 3, 4])
     setup = sized(sizes, 50)
     slots, omega = play(prepared(scheme("fedavg_normalised", m=2), setup), setup)

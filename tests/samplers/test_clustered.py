@@ -229,7 +229,7 @@ def test_equal_single_precision_updates_have_angle_zero(updates):
     assert (angle.diagonal() == 0).all()
 
 
-def test_clients_never_selected_form_a_group_and_have_dissimilarity_zero_in_the_code(updates):
+def test_clients_never_selected_form_a_group_at_dissimilarity_zero(updates):
     partly = np.concatenate([updates[:3], np.zeros((4, updates.shape[1]), np.float32)])
     angle = dissimilarities(partly, "arccos")
     assert (angle[3:, 3:] == 0).all()

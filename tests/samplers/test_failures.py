@@ -11,7 +11,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
 from fedsampling.clients.failures import Failures
-from fedsampling.samplers.checks.rounds import POPULATIONS, one_run, play_rounds, same_round, setup
+from fedsampling.samplers.checks.populations import POPULATIONS, setup
+from fedsampling.samplers.checks.rounds import one_run, play_rounds, same_round
 from fedsampling.samplers.checks.validation import Checked
 from fedsampling.samplers.protocol.base import scheme
 from fedsampling.samplers.protocol.in_settings import expand_star
@@ -54,7 +55,7 @@ def weights(name, reported, chance, clients=((0, 1, 2),), **settings):
     return Checked(sampler, 1).weigh(selected.at(reported), view, draws)
 
 
-def test_expected_weights_are_the_importances_over_all_patterns_of_failures():
+def test_over_all_patterns_of_failures_expected_weights_are_importances():
     chance, expected = np.array([0.9, 0.5, 0.7]), np.zeros(3)
     for reported in itertools.product([True, False], repeat=3):
         probability = np.where(reported, chance, 1 - chance).prod()

@@ -153,7 +153,7 @@ class TestProbabilities:
     """Against the paper's formulas, summed term by term."""
 
     @pytest.mark.parametrize("lost", [0.0, np.inf, np.nan])
-    def test_without_usable_norms_samples_are_equally_likely_and_padding_is_excluded(self, lost):
+    def test_without_usable_norms_samples_are_equally_likely_but_no_padding(self, lost):
         norms = np.array([[lost, lost, 0.0], [1.0, 3.0, 0.0]])
         probabilities = in_proportion(norms, np.array([[True, True, False]] * 2))
         np.testing.assert_array_equal(probabilities, [[0.5, 0.5, 0], [0.25, 0.75, 0]])

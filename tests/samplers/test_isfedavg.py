@@ -98,7 +98,7 @@ def test_estimate_of_the_aggregate_gradient_is_unbiased(data, rule, variability)
     np.testing.assert_allclose(weight @ local[slots.client], gradients.mean(0), rtol=1e-8)
 
 
-def test_agents_of_the_optimal_rule_are_included_in_proportion_to_equation_48(data):
+def test_the_optimal_rule_includes_agents_in_proportion_to_equation_48(data):
     w = at_optimum(MODEL, data)["w"]
     expected = []
     for k in range(K):

@@ -127,7 +127,7 @@ def test_memory_of_every_run_survives_a_checkpoint(tmp_path):
     pd.testing.assert_frame_equal(uninterrupted, resumed)
 
 
-def test_each_run_has_equal_weights_by_default_and_is_charged_for_its_exchange():
+def test_runs_have_equal_weights_by_default_and_are_charged_for_exchanges():
     setup = equal(4, runs=3)
     ready = prepared(Plain(m=2), setup)
     _, omega = play(ready, setup)

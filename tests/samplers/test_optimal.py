@@ -49,7 +49,7 @@ def test_probabilities_meet_their_constraints(u, data):
     assert all(np.ptp(q[u == value]) == 0 for value in set(u))  # equal norms, equal chances
 
 
-def test_read_as_printed_with_the_largest_norms_first_a_probability_exceeds_one():
+def test_as_printed_with_largest_norms_first_a_probability_exceeds_one():
     """(6) with ‖Ũ_(j)‖ the j-th largest: l = n, since 2 ≤ 7/1, and p_1 = 2·4/7."""
     # 4 exceeds its share, so it is certain; 1, 1, 1 share the other report.
     np.testing.assert_allclose(probabilities(np.array([1, 4, 1, 1]), 2), [1 / 3, 1, 1 / 3, 1 / 3])
@@ -248,6 +248,3 @@ def test_scale_changes_local_steps_but_no_draw():
     _, scaled, omega_scaled = play("uniform", 4, scale=0.25)
     np.testing.assert_array_equal(scaled.scale, 0.25 * slots.scale)
     np.testing.assert_array_equal((scaled.client, omega_scaled), (slots.client, omega))
-
-
-# K-Vib: probabilities that minimise the cost so far, and their limit.

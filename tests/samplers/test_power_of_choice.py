@@ -24,7 +24,7 @@ def test_candidates_are_drawn_one_after_the_other_without_replacement():
     assert share[4] == 0
 
 
-def test_candidates_with_the_largest_losses_are_selected_and_ties_go_to_the_first_drawn():
+def test_largest_losses_are_selected_and_ties_go_to_the_first_drawn():
     losses = np.array([[9.0, 1, 2, 2, np.nan]])
     np.testing.assert_array_equal(largest_losses(np.array([[1, 3, 2]]), losses, 2), [[3, 2]])
     np.testing.assert_array_equal(largest_losses(np.array([[2, 3, 1]]), losses, 1), [[2]])
@@ -51,7 +51,7 @@ def test_too_few_and_too_many_candidates_are_rejected():
         prepared(PowerOfChoice(m=3, d=13), equal(12))
 
 
-def test_the_remembered_variant_selects_new_clients_first_then_the_largest_reports():
+def test_the_remembered_variant_selects_new_clients_then_largest_reports():
     n, runs = 6, 3
     setup = equal(n, runs)
     ready = prepared(scheme("rpow_d", m=2, d=6), setup)

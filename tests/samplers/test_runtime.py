@@ -65,7 +65,7 @@ def test_approximately_optimal_is_no_worse_than_its_starts(tail):
         assert runtime_objective(delays, scores, 0.1, moved, 8) >= value * (1 - 1e-7)
 
 
-def test_trust_constr_starts_at_the_uniform_distribution_and_improves_on_it():
+def test_trust_constr_starts_at_the_uniform_distribution_and_improves():
     delays, scores = clients(20, True)
     uniform = np.full(20, 1 / 20)
     problem = (delays, scores, 0.1, 5)

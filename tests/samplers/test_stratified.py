@@ -40,7 +40,7 @@ def drawn(scheme, runs, t=0, **setup):
     return play(prepared(scheme, setup), setup, t)
 
 
-def test_values_that_are_constant_within_strata_are_estimated_without_error():
+def test_values_constant_within_strata_are_estimated_without_error():
     value = np.repeat([1.0, -3, 8], 4)  # of each client, alike within strata
     for scheme in (Stratified(m=6, strata=3), Stratified(m=3, by="label")):
         slots, omega = drawn(scheme, 50, labels=np.repeat([4, 0, 7], 4))

@@ -16,10 +16,10 @@ from fedsampling.experiments.papers import CROSS_MATRIX
 from fedsampling.workflow.comparing import OwnProblem, command, entries
 from fedsampling.workflow.comparing.by_dataset import ByDataset
 from fedsampling.workflow.comparing.entries import check_entry
-from fedsampling.workflow.comparing.processes import Outcome, run_each
+from fedsampling.workflow.comparing.processes import TaskOutcome, run_each
 from fedsampling.workflow.comparing.results import ranking, wins_and_losses
 from fedsampling.workflow.comparing.schedule import DatasetWork, first_sets, schedule
-from fedsampling.workflow.comparing.selection import Comparison, usual_scale
+from fedsampling.workflow.comparing.selection import Competition, usual_scale
 
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
 SCHEME = '''"""Clients at random, with a factor on what they send."""
@@ -169,7 +169,7 @@ def test_the_benchmark_has_the_datasets_with_finished_runs_of_md(
     file, tmp_path, plans, monkeypatch
 ):
     unfinished = lambda self, _: ({name: set() for name in self.datasets}, {"bench_dna": ["md"]})  # noqa: E731
-    monkeypatch.setattr(Comparison, "_unfinished", unfinished)
+    monkeypatch.setattr(Competition, "_unfinished", unfinished)
     result = compare(file, tmp_path, "--scale", "paper", status=3)
     assert "without bench_dna: nobody has published runs of md there" in result.stdout
     jobs = plans[0].jobs.values()
@@ -359,7 +359,7 @@ def test_a_failed_process_stops_no_other():
     outcomes = run_each(["bad", "killed", "good"], work, 2, tell)
     assert outcomes["bad"].reason == "the data cannot be downloaded"
     assert outcomes["killed"].reason == "its process ended with status 3"
-    assert outcomes["good"] == Outcome("GOOD")
+    assert outcomes["good"] == TaskOutcome("GOOD")
     assert sorted(told) == ["bad", "good", "killed"]
 
 
@@ -367,7 +367,7 @@ def test_at_the_end_of_the_time_running_work_is_stopped_and_none_begins():
     end = time.monotonic() + 0.5
     work = lambda name: time.sleep(60)  # noqa: E731
     outcomes = run_each(["first", "second"], work, 1, lambda *_: None, end)
-    assert outcomes == {"first": Outcome(is_stopped=True)}
+    assert outcomes == {"first": TaskOutcome(is_stopped=True)}
 
 
 def test_minutes_need_the_benchmark(file, tmp_path):

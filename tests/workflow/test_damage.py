@@ -15,7 +15,7 @@ from fedsampling.base.errors import CorruptError, InputError
 from fedsampling.base.files import read_record, write_record
 from fedsampling.evidence import summaries
 from fedsampling.learning.training.checkpoint import Checkpoint, Snapshot
-from fedsampling.learning.training.history import History
+from fedsampling.learning.training.history import JobHistory
 from fedsampling.runs import store
 
 PUBLISHED = ROOT / "published_runs" / "chen2022optimal" / "dsgd_near.parquet"
@@ -75,7 +75,7 @@ def manifest_file(path):
 def checkpoint_file(path):
     rows = [(at, name, np.array([0.1 * at, np.nan])) for at in range(9) for name in ("a", "b")]
     learner = {"theta": np.linspace(0, 1, 60).reshape(2, 30), "seen": np.arange(4) > 1}
-    history = History(rows, rows[:4], np.array([-1, 2]))
+    history = JobHistory(rows, rows[:4], np.array([-1, 2]))
     progress = Snapshot(9, history, learner, {"known": np.arange(5)})
     Checkpoint(path, "key").save(progress)
 

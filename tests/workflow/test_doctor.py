@@ -57,14 +57,16 @@ def test_an_error_of_the_gpu_is_a_failed_check(monkeypatch):
     monkeypatch.setattr(doctor, "learner", lambda model, device: None)
     monkeypatch.setattr(doctor, "_distances", missing_kernel)
     finding = check_network("mlp", "cuda")
-    assert finding == doctor.Finding("mlp: CUDA error: no kernel image is available", doctor.ON_CPU)
+    assert finding == doctor.Diagnosis(
+        "mlp: CUDA error: no kernel image is available", doctor.ON_CPU
+    )
     with pytest.raises(RuntimeError):
         check_network("mlp", "cpu")
 
 
 @pytest.mark.parametrize("fix", ["", "do something"])
 def test_the_command_fails_if_a_check_fails(monkeypatch, tmp_path, fix):
-    monkeypatch.setattr(doctor, "check_network", lambda name, device: doctor.Finding(name, fix))
+    monkeypatch.setattr(doctor, "check_network", lambda name, device: doctor.Diagnosis(name, fix))
     (tmp_path / "config.yaml").write_text("device: cpu\n")
     result = CliRunner().invoke(main, ["doctor", "--config", str(tmp_path / "config.yaml")])
     assert result.exit_code == bool(fix)

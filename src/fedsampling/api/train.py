@@ -195,7 +195,7 @@ def train(
     mirror = os.environ.get(MIRROR_VARIABLE) or None
     context = RunContext(CACHE, mirror, available_device(check(Config, {"device": device}, "")))
     source = "official" if data.inputs else "embedded"
-    named, watch = checked.sampler.named, _watching(on_round, numbers.seeds)
+    named, watch = checked.sampler.named, _watch_of(on_round, numbers.seeds)
     # Diverging runs overflow in every round; a single warning at the end reports them.
     with (
         naming_keywords(),
@@ -238,7 +238,7 @@ def checked_settings(
     return training_settings(model, scheme, settings, inspect.signature(train).parameters)
 
 
-def _watching(
+def _watch_of(
     on_round: "Callable[[pd.DataFrame], bool | None] | None", seeds: Sequence[int]
 ) -> "Watch | None":
     """Wrap `on_round` as the function that the server loop calls after each round."""

@@ -20,7 +20,7 @@ from fedsampling.base.streams import stream, uniforms
 
 
 @dataclass(frozen=True, eq=False)
-class LogNormal:
+class LogNormalDelay:
     """A log-normal delay: ``median · exp(sd · Z)``, Z standard normal."""
 
     median: Array  # shape (n,): median in seconds by client; 0 for no delay
@@ -49,7 +49,7 @@ class LogNormal:
 
 
 @dataclass(frozen=True)
-class Uniform:
+class UniformDelay:
     """A delay uniform on [low, high) seconds, the same for all clients."""
 
     low: float
@@ -76,7 +76,9 @@ class Delays:
     """Seconds from the server's request to the return of a client's update."""
 
     base: Array  # shape (n,): constant part in seconds
-    noise: LogNormal | Uniform | None = None  # random part, drawn independently in each round
+    noise: LogNormalDelay | UniformDelay | None = (
+        None  # random part, drawn independently in each round
+    )
 
     @property
     def mean(self) -> Array:
@@ -118,7 +120,7 @@ def assign(delays: Delays, clients: int, seed: int) -> Delays:
 def _at(delays: Delays, place: Ints) -> Delays:
     """Give client i the delays of ``place[i]``."""
     noise = delays.noise
-    if isinstance(noise, LogNormal):
+    if isinstance(noise, LogNormalDelay):
         noise = replace(noise, median=noise.median[place])
     return Delays(delays.base[place], noise)
 
@@ -169,7 +171,7 @@ class DelayModel(Named, package="fedsampling.clients"):
         return delays
 
 
-class Synthetic(DelayModel, name="synthetic"):
+class SyntheticDelays(DelayModel, name="synthetic"):
     """Random link speed and computation time of each client: τ_i = MS / c_i + τ_i,comp.
 
     The synthetic delays of Harshvardhan et al. 2025, section 6. The text gives τ_i no round index,
@@ -198,7 +200,7 @@ class Synthetic(DelayModel, name="synthetic"):
     )
 
     @model_validator(mode="after")
-    def _all_have_an_effect(self) -> "Synthetic":
+    def _all_have_an_effect(self) -> "SyntheticDelays":
         if self.per_round and (self.spread or self.order != "random"):
             raise ValueError("spread, order: no effect with per_round; remove one of them")
         if self.clients and self.order != "random":
@@ -218,14 +220,14 @@ class Synthetic(DelayModel, name="synthetic"):
             raise InputError("clients, model_bytes: missing; add them")
         u = uniforms(seed, "delays.synthetic", np.arange(n), n=2)
         c = self.speed[0] + (self.speed[1] - self.speed[0]) * u[:, 0]
-        noise = Uniform(*self.computation)
+        noise = UniformDelay(*self.computation)
         if self.per_round:
             return Delays(size / c, noise)
         seconds = size / c + noise.quantile(u[:, 1], np.arange(n))
         if not self.spread:
             return Delays(seconds)
         median = seconds * np.exp(-(self.spread**2) / 2)
-        return Delays(np.zeros(n), LogNormal(median, self.spread))
+        return Delays(np.zeros(n), LogNormalDelay(median, self.spread))
 
     def arranged(self, delays: Delays, n_samples: Ints) -> Delays:
         """Sort the delays by `n_samples`, if they are to be in this order."""

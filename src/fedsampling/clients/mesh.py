@@ -16,7 +16,7 @@ from pydantic import Field
 from fedsampling.base.arrays import Array
 from fedsampling.base.lazy import pd
 from fedsampling.base.streams import uniforms
-from fedsampling.clients.delays import DelayModel, Delays, LogNormal
+from fedsampling.clients.delays import DelayModel, Delays, LogNormalDelay
 from fedsampling.clients.mesh_files import EARTH, Mesh, load
 from fedsampling.clients.mesh_settings import Parameters
 from fedsampling.clients.path_loss import hybrid
@@ -71,7 +71,9 @@ def as_delays(table: "pd.DataFrame", parameters: Parameters) -> Delays:
     """Convert the table of :func:`client_table` into delays."""
     communication = table["communication"].to_numpy(np.float64)
     base = communication + table["computation"].to_numpy(np.float64)
-    return Delays(base, LogNormal(parameters.noise_median * communication, parameters.noise_sd))
+    return Delays(
+        base, LogNormalDelay(parameters.noise_median * communication, parameters.noise_sd)
+    )
 
 
 def client_table(mesh: Mesh, parameters: Parameters, seed: int) -> "pd.DataFrame":

@@ -24,21 +24,23 @@ ROW_NUMBERS = re.compile(r"Unnamed: \d+|__index_level_\d+__")  # as pandas names
 Columns = Mapping[Any, Any]  # the values of each column, by name
 
 
-class Table(NamedTuple):
+class UserTable(NamedTuple):
     """Features (N, ...), targets (N,) and, if a column has them, the samples' owners (N,)."""
 
     x: NDArray[Any]
     y: NDArray[Any]
     owner: NDArray[Any] | None
 
-    def rows(self, mask: Bools) -> "Table":
+    def rows(self, mask: Bools) -> "UserTable":
         """Return the rows where `mask` is true."""
-        return Table(self.x[mask], self.y[mask], None if self.owner is None else self.owner[mask])
+        return UserTable(
+            self.x[mask], self.y[mask], None if self.owner is None else self.owner[mask]
+        )
 
 
 def train_and_test(
     source: Any, target: Any, features: Any, client: Any, test: Any, encodes: bool = False
-) -> tuple[Table, Table | None, Encoding | None]:
+) -> tuple[UserTable, UserTable | None, Encoding | None]:
     """Read the training and the test table, which a dict of splits or a column `test` separates."""
     has_splits = isinstance(source, Mapping) and any(map(is_table, source.values()))
     splits = source if has_splits else {"train": source}
@@ -191,12 +193,12 @@ def _features(features: Any, columns: Columns, others: tuple[Any, ...]) -> list[
 
 def _table(
     columns: Columns, features: Sequence[Any], target: Any, client: Any, encoding: Encoding | None
-) -> Table:
+) -> UserTable:
     """Convert the columns."""
     x = _matrix(columns, features) if encoding is None else encoding.matrix(columns)
     y = one_type(columns[target], f"frame: column {target!r}")
     owner = None if client is None else one_type(columns[client], f"frame: column {client!r}")
-    return Table(x, y, owner)
+    return UserTable(x, y, owner)
 
 
 def _matrix(columns: Columns, features: Sequence[Any]) -> NDArray[Any]:

@@ -44,6 +44,7 @@ NEUTRAL = tuple(
         "experiments.papers",
         "experiments.registration",
         "experiments.resolving",
+        "experiments.selecting",
         "experiments.shorthand",
         "experiments.specs",
         "learning.models.settings",

@@ -2,8 +2,10 @@
 
 ``papers/<key>/`` holds ``paper.yaml`` (experiments, artefacts and claims), ``reported.csv`` (the
 paper's own numbers), ``chosen.csv`` (cases chosen on a holdout), ``paper.bib``, and Python files.
-Any folder with a ``paper.yaml`` is a paper; no list has to be edited.  :mod:`.resolving` applies
-the scale and the user's overrides, and :mod:`.specs` expands the experiments into hashed runs.
+Any folder with a ``paper.yaml`` is a paper; no list has to be edited.
+
+:mod:`.selecting` keeps the experiments that a configuration selects, :mod:`.resolving` applies the
+scale and the user's overrides, and :mod:`.specs` expands the experiments into hashed runs.
 """
 
 import csv

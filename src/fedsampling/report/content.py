@@ -172,7 +172,7 @@ def validated(kind: type[Record], content: Any, path: Path) -> Record:
 
 
 @dataclass(frozen=True)
-class View:
+class ExperimentViews:
     """The views of an experiment."""
 
     paper: str
@@ -193,7 +193,7 @@ class View:
         return f"{self.paper}/{self.experiment}"
 
 
-def load_views(folder: Path, chapters: Sequence[Chapter]) -> tuple[View, ...]:
+def load_views(folder: Path, chapters: Sequence[Chapter]) -> tuple[ExperimentViews, ...]:
     """Read the views of each paper's experiments; experiments without curves are left out."""
     views = []
     for chapter in chapters:
@@ -207,7 +207,7 @@ def load_views(folder: Path, chapters: Sequence[Chapter]) -> tuple[View, ...]:
                 if experiment in chapter.paper.artefacts[exhibit.artefact].experiments
             ]
             names = {"paper": chapter.key, "experiment": experiment, "figures": figures}
-            view: View = validated(View, {**read_record(path), **names}, path)
+            view: ExperimentViews = validated(ExperimentViews, {**read_record(path), **names}, path)
             for name, digest in view.digests.items():
                 script = path.with_name(name)
                 if not script.is_file() or sha256(script) != digest:

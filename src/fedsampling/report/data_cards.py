@@ -49,7 +49,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Partition:
+class PartitionedData:
     """The clients' data in experiments, `users`, that load the dataset in the same way."""
 
     users: tuple[str, ...]
@@ -68,7 +68,7 @@ class Card:
     notes: tuple[str, ...]
     origins: tuple[Origin, ...]
     inputs: Mapping[str, str]  # SHA-256 of each file read
-    partitions: tuple[Partition, ...]
+    partitions: tuple[PartitionedData, ...]
 
     @property
     def common(self) -> Statistics:
@@ -205,7 +205,7 @@ def _origin(files: list[Source], cache: Path, mirror: str | None) -> Origin:
 class _Loaded:
     """A partition, the digests of its files, and whether one of these is an unverified copy."""
 
-    partition: Partition
+    partition: PartitionedData
     inputs: Mapping[str, str]
     unverified: bool
 
@@ -217,13 +217,15 @@ def _load(name: str, use: DatasetUse, data: str, cache: Path, mirror: str | None
     if isinstance(record, DelayModel):
         network = record.network(data, cache, mirror)
         return _Loaded(
-            partition=Partition(users, use.settings, _describe_delays(record, use.seed, network)),
+            partition=PartitionedData(
+                users, use.settings, _describe_delays(record, use.seed, network)
+            ),
             inputs={} if network is None else network.inputs,
             unverified=False if network is None else network.unverified,
         )
     loaded = record.load(data, use.seed, cache, mirror)
     return _Loaded(
-        partition=Partition(users, use.settings, loaded.describe()),
+        partition=PartitionedData(users, use.settings, loaded.describe()),
         inputs=loaded.inputs,
         unverified=loaded.unverified,
     )
@@ -254,9 +256,9 @@ def _describe_delays(model: DelayModel, seed: int, network: Mesh | None) -> Stat
     return {"nodes": len(network.nodes), "links": len(network.links), **quantiles}
 
 
-def _merged(partitions: list[Partition]) -> list[Partition]:
+def _merged(partitions: list[PartitionedData]) -> list[PartitionedData]:
     """Join partitions with equal clients."""
-    merged: list[Partition] = []
+    merged: list[PartitionedData] = []
     for partition in partitions:
         for place, earlier in enumerate(merged):
             if earlier.statistics == partition.statistics:

@@ -26,7 +26,13 @@ from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
 from fedsampling.learning.training.costs import INFORMATION_COSTS
 from fedsampling.report import citation, claim_pictures, content, formats, overview, standing
 from fedsampling.report.citation import Software
-from fedsampling.report.content import FROM_PUBLISHED_RUNS, Chapter, View, period, provenances
+from fedsampling.report.content import (
+    FROM_PUBLISHED_RUNS,
+    Chapter,
+    ExperimentViews,
+    period,
+    provenances,
+)
 from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing import style
 from fedsampling.report.drawing.saving import slug
@@ -95,7 +101,7 @@ def write(
     options: str = "",
     cards: Sequence[Card] = (),
     recomputed: Sequence[Recomputed] = (),
-    explored: Sequence[View] = (),
+    explored: Sequence[ExperimentViews] = (),
 ) -> list[str]:
     """Write the pages and all files that they need into `root`; return those that are results.
 
@@ -233,7 +239,7 @@ def _by_clients(matrix: Chapter) -> str:
     return next((note for note in notes if note.startswith("By the number of clients")), "")
 
 
-def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
+def _view_for_page(view: ExperimentViews, chapters: Sequence[Chapter]) -> dict[str, Any]:
     """Return a view as plain data, with the names of its paper and of its figures."""
     chapter = next(chapter for chapter in chapters if chapter.key == view.paper)
     exhibits = {exhibit.artefact: formats.exhibit_name(exhibit) for exhibit in chapter.exhibits}
@@ -244,7 +250,7 @@ def _view_for_page(view: View, chapters: Sequence[Chapter]) -> dict[str, Any]:
     return asdict(replace(view, digests={})) | more
 
 
-def _first_view(explored: Sequence[View], comparison: Comparison | None) -> str:
+def _first_view(explored: Sequence[ExperimentViews], comparison: Comparison | None) -> str:
     """Return the address of the first view: a paper's first figure, or else the cross matrix."""
     papers = [view for view in explored if any(map(formats.NUMBERED.fullmatch, view.figures))]
     if papers:

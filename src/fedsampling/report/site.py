@@ -19,7 +19,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.evidence.recomputed import Recomputed
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation, content, crate, data_cards, pages
-from fedsampling.report.content import Chapter, View
+from fedsampling.report.content import Chapter, ExperimentViews
 from fedsampling.report.data_cards import Card
 
 _EXPLORER = "explorer"
@@ -151,7 +151,7 @@ def _linked_files(
     claims: Path,
     chapters: Sequence[Chapter],
     cards: Sequence[Card],
-    views: Sequence[View],
+    views: Sequence[ExperimentViews],
 ) -> dict[str, Path]:
     """Return the result files that pages link to, by their names in the report."""
     linked = {}

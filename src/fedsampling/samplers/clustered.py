@@ -277,7 +277,7 @@ class ClusteredSize(
 
 
 @dataclass
-class LastUpdates:
+class SizedUpdates:
     """The clients' sizes and last updates."""
 
     counts: Ints  # n_i, shape (n,)
@@ -314,13 +314,13 @@ class ClusteredSimilarity(
     pair_matrices = 5
     grid = {"measure": ("arccos", "l2", "l1")}
 
-    def initial_state(self, setup: Setup) -> LastUpdates:
+    def initial_state(self, setup: Setup) -> SizedUpdates:
         """Start from updates of zero, whose pairs are zero as well."""
         n = len(setup.p)
         G = np.zeros((setup.runs, n, setup.dimension), np.float32)
-        return LastUpdates(counts(setup), G, np.zeros((setup.runs, n, n)))
+        return SizedUpdates(counts(setup), G, np.zeros((setup.runs, n, n)))
 
-    def select(self, state: LastUpdates, view: View, rng: Draws) -> Slots:
+    def select(self, state: SizedUpdates, view: View, rng: Draws) -> Slots:
         """Compute W_1, …, W_m in each run from the last updates, and draw l_k from W_k."""
         u = rng.uniforms("clients", self.m)
         clients = []
@@ -330,11 +330,11 @@ class ClusteredSimilarity(
             clients.append(one_from_each(shares(units), u[run]))
         return Slots.drawn(np.stack(clients), self.duplicates)
 
-    def weigh(self, state: LastUpdates, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: SizedUpdates, slots: Slots, view: View, rng: Draws) -> Array:
         """Return 1/m for each draw."""
         return slots.times / self.m
 
-    def learn(self, state: LastUpdates, slots: Slots, view: View) -> LastUpdates:
+    def learn(self, state: SizedUpdates, slots: Slots, view: View) -> SizedUpdates:
         """Store each client's last update, and combine it with all updates."""
         updates = view.observed["updates"]
         finite = np.isfinite(updates).all(1, keepdims=True)  # a diverging run must not stop others

@@ -75,7 +75,7 @@ def lazy_greedy(D: Array, m: int) -> Ints:
 
 
 @dataclass
-class Selection:
+class WeightedClients:
     """The clients of each run, and their weights one after another."""
 
     clients: list[Ints]
@@ -109,11 +109,11 @@ class DivFL(Scheme, name="divfl", title="Diverse client selection (DivFL)", shor
     intermittent = True
     grid = {"weights": ("samples", "equal", "covered")}
 
-    def initial_state(self, setup: Setup) -> Selection:
+    def initial_state(self, setup: Setup) -> WeightedClients:
         """Start without a selection."""
-        return Selection([], np.zeros(0))
+        return WeightedClients([], np.zeros(0))
 
-    def begin(self, state: Selection, view: View, rng: Draws) -> Selection:
+    def begin(self, state: WeightedClients, view: View, rng: Draws) -> WeightedClients:
         """Select each run's clients by their gradients, and weigh them."""
         offered = view.offered
         m = min(self.m, len(offered))
@@ -124,13 +124,13 @@ class DivFL(Scheme, name="divfl", title="Diverse client selection (DivFL)", shor
             chosen = lazy_greedy(D, m)
             clients.append(offered[chosen])
             omega.append(self._weights(D[chosen], chosen, view.p[offered]))
-        return Selection(clients, np.concatenate(omega))
+        return WeightedClients(clients, np.concatenate(omega))
 
-    def select(self, state: Selection, view: View, rng: Draws) -> Slots:
+    def select(self, state: WeightedClients, view: View, rng: Draws) -> Slots:
         """Return the selected clients."""
         return Slots.stack(state.clients)
 
-    def weigh(self, state: Selection, slots: Slots, view: View, rng: Draws) -> Array:
+    def weigh(self, state: WeightedClients, slots: Slots, view: View, rng: Draws) -> Array:
         """Return the weights that the setting `weights` defines."""
         return state.omega if view.reports is None else state.omega[view.reports.reported]
 

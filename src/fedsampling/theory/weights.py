@@ -47,14 +47,14 @@ class Statistics(NamedTuple):
     variance_of_sum: float
 
 
-class Participation(NamedTuple):
+class ClientsInRound(NamedTuple):
     """E[N] and Var[N] of the number N of distinct clients selected in a round."""
 
     mean: float
     variance: float
 
 
-ClosedForms = tuple[Callable[[Array, int], Statistics], Callable[[Array, int], Participation]]
+ClosedForms = tuple[Callable[[Array, int], Statistics], Callable[[Array, int], ClientsInRound]]
 
 
 def statistics(scheme: str, p: Array, m: int) -> Statistics:
@@ -85,7 +85,7 @@ def statistics(scheme: str, p: Array, m: int) -> Statistics:
     return _closed_forms(scheme)[0](check_population(p, m), m)
 
 
-def participation(scheme: str, p: Array, m: int) -> Participation:
+def participation(scheme: str, p: Array, m: int) -> ClientsInRound:
     """Return E[N] and Var[N]; arguments and errors as in :func:`statistics`.
 
     References
@@ -111,7 +111,7 @@ def clustered_statistics(r: Array) -> Statistics:
     return Statistics(np.diag(clustered_covariance(r)).copy(), float("nan"), 0.0)
 
 
-def clustered_participation(r: Array) -> Participation:
+def clustered_participation(r: Array) -> ClientsInRound:
     """Return E[N] and Var[N] for independent draws k = 1, …, m with distributions r[k].
 
     Parameters
@@ -139,7 +139,7 @@ def clustered_participation(r: Array) -> Participation:
         # 1 − r_ki − r_kj is a probability for i ≠ j; rounding must not make it negative.
         both_missed *= np.maximum(1 - row[:, None] - row[None, :], 0)
     np.fill_diagonal(both_missed, missed)
-    return Participation(
+    return ClientsInRound(
         float(n - missed.sum()), max(float((both_missed - np.outer(missed, missed)).sum()), 0.0)
     )
 
@@ -173,14 +173,14 @@ def optimal_statistics(p: Array, q: Array) -> Statistics:
     return Statistics(variance, 0.0, float(variance.sum()))
 
 
-def independent_participation(q: Array) -> Participation:
+def independent_participation(q: Array) -> ClientsInRound:
     """Return E[N] and Var[N] if client i participates with probability q[i], independently.
 
     References
     ----------
     Eq. (66); special cases are eqs. (48) with q = m p and (53) with q = m/n.
     """
-    return Participation(float(q.sum()), float((q * (1 - q)).sum()))
+    return ClientsInRound(float(q.sum()), float((q * (1 - q)).sum()))
 
 
 def pooled_alpha(row: Statistics, p: Array) -> float:
@@ -267,9 +267,9 @@ def _binomial(p: Array, m: int) -> Statistics:
 
 
 _SCHEMES: dict[str, ClosedForms] = {
-    "full": (_full, lambda p, m: Participation(float(p.size), 0.0)),
+    "full": (_full, lambda p, m: ClientsInRound(float(p.size), 0.0)),
     "md": (_md, lambda p, m: clustered_participation(np.tile(p, (m, 1)))),
-    "uniform": (_uniform, lambda p, m: Participation(float(m), 0.0)),
+    "uniform": (_uniform, lambda p, m: ClientsInRound(float(m), 0.0)),
     "poisson": (_poisson, lambda p, m: independent_participation(check_poisson(p, m))),
     "binomial": (_binomial, lambda p, m: independent_participation(np.full(p.size, m / p.size))),
 }

@@ -11,7 +11,8 @@ from fedsampling.base import inputs
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.registration import with_seeds
-from fedsampling.experiments.resolving import Experiment, resolve_experiments, without
+from fedsampling.experiments.resolving import Experiment, resolve_experiments
+from fedsampling.experiments.selecting import without
 from fedsampling.experiments.specs import Job, jobs
 from fedsampling.runs.places import finished_runs, run_stores
 

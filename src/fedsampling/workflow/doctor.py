@@ -49,7 +49,7 @@ PLAIN_KERNELS = "start with MKL_CBWR=COMPATIBLE ONEDNN_MAX_CPU_ISA=AVX2, and rep
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """Result of a check in one line, and the fix if it failed."""
 
     text: str
@@ -103,7 +103,7 @@ def networks() -> list[str]:
     return [name for name, model in Model.members().items() if model is not ModelFile]
 
 
-def check_network(name: str, device: str) -> Finding:
+def check_network(name: str, device: str) -> Diagnosis:
     """Train a network for one round in several ways, and check that the results agree."""
     on_cpu = device == "cpu"
     try:
@@ -112,10 +112,10 @@ def check_network(name: str, device: str) -> Finding:
     except RuntimeError as error:
         if on_cpu:
             raise  # errors of a GPU, such as kernels that PyTorch lacks for it, are failed checks
-        return Finding(f"{name}: {str(error).partition(chr(10))[0]}", ON_CPU)
+        return Diagnosis(f"{name}: {str(error).partition(chr(10))[0]}", ON_CPU)
     fails = not rounding < MAX_ROUNDING or stacking > (0 if on_cpu else MAX_ROUNDING)
     text = f"{name}: {rounding:.1e} from double precision, {stacking:.1e} from a single slot"
-    return Finding(text, (PLAIN_KERNELS if on_cpu else ON_CPU) if fails else "")
+    return Diagnosis(text, (PLAIN_KERNELS if on_cpu else ON_CPU) if fails else "")
 
 
 def _distances(stacked: NetworkLearner) -> tuple[float, float]:

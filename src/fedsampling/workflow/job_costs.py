@@ -36,7 +36,7 @@ TIMED_SLOTS = (10, 100, 1000)  # numbers of slots that are timed on a GPU
 ROUND_SECONDS = 0.002  # of a run, in addition to its products: draws, costs, the server's step
 
 
-class Batch(NamedTuple):
+class SlotBatch(NamedTuple):
     """A batch of one slot's network."""
 
     model: Model
@@ -53,7 +53,7 @@ class Work(NamedTuple):
     slots: float  # clients that train in a round
     largest: float  # training samples of the client with the most
     bytes: float  # of models, batches, the steps of all slots at once, and the sampler
-    batch: Batch
+    batch: SlotBatch
 
 
 def measure(job: Job, results: Path, config: Config) -> Measured:
@@ -96,7 +96,7 @@ def work_of(
         sampler.check_population(n)
     except ValueError as error:
         raise InputError(str(error)) from None
-    batch = Batch(settings.model, sample, classes, work.batch, settings.inputs == "tokens")
+    batch = SlotBatch(settings.model, sample, classes, work.batch, settings.inputs == "tokens")
     d, step_bytes, forward, step = batch_cost(batch)
     slots = min(sampler.expected_clients(n, settings.rounds), float(n))
     steps = work.steps or (work.epochs or 1) * np.ceil(samples / work.batch).mean()
@@ -115,7 +115,7 @@ def work_of(
 
 
 @lru_cache
-def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
+def batch_cost(batch: SlotBatch) -> tuple[int, int, int, int]:
     """Return parameters, bytes of a step, and operations of a batch's outputs and of a step."""
     from fedsampling.learning.models.operations import operations, step_bytes
 
@@ -127,7 +127,7 @@ def batch_cost(batch: Batch) -> tuple[int, int, int, int]:
 
 
 @lru_cache
-def operations_per_second(batch: Batch, slots: int, device: str) -> float:
+def operations_per_second(batch: SlotBatch, slots: int, device: str) -> float:
     """Measure the operations per second of local steps, with up to `slots` stacked slots.
 
     Seconds are of the CPU, or of a GPU.
@@ -172,7 +172,7 @@ def predicted_on_a_gpu(work: Work, seeds: int) -> tuple[float, int]:
 
 
 @lru_cache
-def launches(batch: Batch) -> "Launches":
+def launches(batch: SlotBatch) -> "Launches":
     """Count what a step of one slot asks of a GPU."""
     from fedsampling.learning.training.launches import of_step
 

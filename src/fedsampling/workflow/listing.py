@@ -9,7 +9,7 @@ from fedsampling.clients.delays import DelayModel
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.resolving import load_papers
+from fedsampling.experiments.selecting import load_papers
 from fedsampling.learning.models.settings import Model
 from fedsampling.learning.training.history import METRICS
 from fedsampling.samplers.protocol.base import Scheme

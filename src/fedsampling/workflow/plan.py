@@ -16,7 +16,7 @@ from fedsampling.experiments.config import Config
 from fedsampling.experiments.dataset_uses import DatasetUse, dataset_uses
 from fedsampling.experiments.papers import ArtefactSpec, Paper
 from fedsampling.experiments.registration import CONFIRM
-from fedsampling.experiments.resolving import load_papers
+from fedsampling.experiments.selecting import load_papers
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.places import CARDS, PAPERS, PUBLISHED, RESULTS, published_runs
 from fedsampling.samplers.users.files import load_file

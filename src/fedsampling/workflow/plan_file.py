@@ -24,7 +24,7 @@ from fedsampling.base.records import check
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.dataset_uses import DatasetUse
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.resolving import folders_of
+from fedsampling.experiments.selecting import folders_of
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.workflow.plan import Plan
 

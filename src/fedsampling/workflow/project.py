@@ -22,7 +22,7 @@ from fedsampling.base.files import digest, guard, write_json
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.resolving import folders_of
+from fedsampling.experiments.selecting import folders_of
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.made import Made, generation_of, record_of_job
 from fedsampling.runs.places import PAPERS, RESULTS, plan_inputs, run_stores

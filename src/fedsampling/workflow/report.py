@@ -16,7 +16,7 @@ from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.summaries import load_summaries
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
-from fedsampling.experiments.resolving import without
+from fedsampling.experiments.selecting import without
 from fedsampling.report import content, findings
 from fedsampling.report.overview import declared, readme_table, tallies
 from fedsampling.report.standing import sentences

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fedsampling.clients.delays import Delays, LogNormal, Uniform, assign
+from fedsampling.clients.delays import Delays, LogNormalDelay, UniformDelay, assign
 
-NOISY = Delays(np.array([10.0, 20.0, 30.0]), LogNormal(np.array([1.0, 0.0, 5.0]), 0.5))
+NOISY = Delays(np.array([10.0, 20.0, 30.0]), LogNormalDelay(np.array([1.0, 0.0, 5.0]), 0.5))
 
 
 def test_draws_depend_on_seed_round_and_client_alone():
@@ -19,7 +19,10 @@ def test_draws_depend_on_seed_round_and_client_alone():
 
 @pytest.mark.parametrize(
     ("noise", "median", "mean"),
-    [(LogNormal(np.array([5.0]), 0.5), 5.0, 5 * np.exp(0.125)), (Uniform(15, 100), 57.5, 57.5)],
+    [
+        (LogNormalDelay(np.array([5.0]), 0.5), 5.0, 5 * np.exp(0.125)),
+        (UniformDelay(15, 100), 57.5, 57.5),
+    ],
 )
 def test_noise_follows_its_law(noise, median, mean):
     delays = Delays(np.zeros(1), noise)

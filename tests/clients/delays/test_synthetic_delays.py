@@ -5,13 +5,13 @@ import pytest
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.records import check
-from fedsampling.clients.delays import Synthetic
+from fedsampling.clients.delays import SyntheticDelays
 
 N, MS = 20_000, 4e6
 
 
 def synthetic(clients, model_bytes, seed, **settings):
-    return Synthetic(clients=clients, model_bytes=model_bytes, **settings).draw(seed)
+    return SyntheticDelays(clients=clients, model_bytes=model_bytes, **settings).draw(seed)
 
 
 def test_means_are_those_of_the_text():
@@ -42,7 +42,7 @@ def test_with_a_spread_seconds_vary_around_each_clients_mean():
 def test_in_the_order_of_samples_larger_clients_are_slower():
     def drawn(n_samples, **settings):
         n = np.array(n_samples)
-        return Synthetic(**settings).for_clients(1, None, np.arange(len(n)), n, MS, 10).mean
+        return SyntheticDelays(**settings).for_clients(1, None, np.arange(len(n)), n, MS, 10).mean
 
     sizes = [30, 10, 20, 20, 50]
     ordered, random = drawn(sizes, order="samples"), drawn(sizes)
@@ -50,9 +50,9 @@ def test_in_the_order_of_samples_larger_clients_are_slower():
     assert (np.diff(ordered[[1, 2, 0, 4]]) > 0).all()
     np.testing.assert_allclose(drawn([7] * 5, order="samples", spread=0.3), drawn([7] * 5))
     with pytest.raises(InputError, match="spread, order: no effect with per_round"):
-        check(Synthetic, {"per_round": True, "spread": 0.3}, "")
+        check(SyntheticDelays, {"per_round": True, "spread": 0.3}, "")
     with pytest.raises(InputError, match="order: no effect without training"):
-        check(Synthetic, {"clients": 5, "order": "samples"}, "")
+        check(SyntheticDelays, {"clients": 5, "order": "samples"}, "")
 
 
 def test_delays_do_not_depend_on_other_clients_but_on_the_model():

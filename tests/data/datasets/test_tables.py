@@ -5,9 +5,9 @@ import pandas as pd
 import rdata
 
 from fedsampling.base.streams import stream
-from fedsampling.data.datasets.tables import Layout, Letter, read, split_by_label, standardised
+from fedsampling.data.datasets.tables import FileLayout, Letter, read, split_by_label, standardised
 
-LAYOUT = Layout("Toy", label="kind", features=2, per_label=(2, 1), owner="who", owners=2)
+LAYOUT = FileLayout("Toy", label="kind", features=2, per_label=(2, 1), owner="who", owners=2)
 
 
 def test_columns_become_features_labels_and_owners(tmp_path):

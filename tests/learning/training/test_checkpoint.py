@@ -14,7 +14,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.stopping import Stopped
 from fedsampling.learning.training.checkpoint import Checkpoint, Snapshot
 from fedsampling.learning.training.evaluation import evaluate
-from fedsampling.learning.training.history import History
+from fedsampling.learning.training.history import JobHistory
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.participation import Participation
@@ -49,7 +49,7 @@ def job(checkpoint, rounds=ROUNDS):
 def progress():
     rows = [(0, "loss", np.array([0.1, np.nan])), (3, "loss", np.array([1 / 3, 2.0]))]
     state = {"theta": np.arange(6, dtype=np.float32).reshape(2, 3)}
-    history = History(rows, rows[:1], np.array([-1, 2]))
+    history = JobHistory(rows, rows[:1], np.array([-1, 2]))
     return Snapshot(4, history, state, {"known": np.array([True])})
 
 

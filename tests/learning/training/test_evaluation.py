@@ -67,7 +67,7 @@ def test_quantiles_over_clients_have_equal_weights():
         assert result[f"accuracy_q{level}"][1] == pytest.approx(np.quantile(shares(1), level / 100))
 
 
-def test_a_common_test_set_has_no_spread_and_is_weighted_by_each_clients_labels():
+def test_a_common_test_set_is_weighted_by_clients_labels_without_spread():
     data, correct = replace(TRAINER.data, start_test=None), is_correct(0)
     shared = NetworkLearner(TRAINER.network, data, TRAINER.local)
     result = evaluate(shared, THETA, clients=True)

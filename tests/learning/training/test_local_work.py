@@ -70,5 +70,5 @@ class TestEpochs:
 def test_a_schedule_scales_the_learning_rate_from_round_to_round(schedule, factors):
     work = LocalWork(batch=1, step=2.0, steps=1, schedule=schedule).for_rounds(4)
     slot = Slots.stack([np.array([0])])
-    steps = [float(work.steps_of(slot, round)[0]) for round in range(4)]
-    np.testing.assert_allclose(steps, [2 * factor for factor in factors], atol=1e-6)
+    rates = [float(work.learning_rates(slot, round)[0]) for round in range(4)]
+    np.testing.assert_allclose(rates, [2 * factor for factor in factors], atol=1e-6)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsampling.learning.training.history import History
+from fedsampling.learning.training.history import JobHistory
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.until import Until
 from fedsampling.runs.store import digest
@@ -73,7 +73,7 @@ def test_costs_are_those_counted_by_hand(linear, variant, numbers, gradients, al
     ],
 )
 def test_a_run_ends_at_its_target_or_by_its_clock(until, ends):
-    history = History.empty(runs=2)
+    history = JobHistory.empty(runs=2)
     accuracies = np.array([(0.1, 0.9), (0.9, 0.2), *3 * [(0.9, 0.9)]])
     for t, accuracy in enumerate(accuracies):
         history.measure(t, {"accuracy": accuracy, "test_loss": 1 - accuracy})

@@ -107,7 +107,7 @@ def test_all_features_are_renewed_if_requested():
 
 
 @pytest.mark.parametrize("name", OBSERVATIONS)
-def test_a_restored_run_continues_with_the_same_observations_and_mini_batches(name):
+def test_a_restored_run_continues_with_equal_observations_and_batches(name):
     trainer, original = observation(name)
     _, restored = observation(name)
     theta = trainer.start(SEEDS)

@@ -77,7 +77,7 @@ def test_neighbouring_positions_steps_layers_and_slots_are_independent():
         assert abs(agree - 0.5) < 5 * 0.5 / np.sqrt(first.numel())
 
 
-def test_a_mask_does_not_depend_on_the_other_slots_and_a_rate_of_zero_drops_nothing():
+def test_masks_do_not_depend_on_other_slots_and_rate_zero_drops_nothing():
     stacked = mask(KEYS, 4, 7, 5)
     single = torch.cat([mask(key[None], 4, 7, 5) for key in KEYS])
     assert torch.equal(stacked, single)

@@ -14,7 +14,7 @@ def charged(**charges):
     return {name: (AT, values) for name, values in charges.items()}
 
 
-def test_a_round_costs_its_share_of_all_charges_and_first_requests_are_apart():
+def test_a_round_costs_its_share_of_charges_and_first_requests_are_apart():
     md = charged(model_bits=[320.0, 320.0, 1280.0], seconds=[2.0, 2.0, 8.0])
     divfl = charged(
         model_bits=[320.0, 320.0, 1280.0],

@@ -34,7 +34,7 @@ def summary():
     return made_up(runs, settings)
 
 
-def test_a_sampler_leaves_clients_out_that_md_selects_and_this_costs_accuracy(summary):
+def test_a_sampler_that_leaves_clients_out_loses_accuracy_against_md(summary):
     table = figures.compared_with_md(figures.measures(summary)).set_index("sampler")
     assert table["never_selected"].to_dict() == {"md": 0, "flanp": 0.24, "uniform": 0}
     assert table["leaves_out"].to_dict() == {"md": False, "flanp": True, "uniform": False}

@@ -36,7 +36,7 @@ def test_distributions_meet_equations_7_and_8(tables, name):
         assert values(table, "rows_off").max() == values(table, "columns_off").max() == 0
 
 
-def test_only_distributions_of_updates_are_trained_and_differ_between_seeds(tables):
+def test_only_distributions_of_updates_are_trained_and_vary_by_seed(tables):
     first, second = map(distributions, tables["similarity"])
     assert not np.array_equal(first, second)
     np.testing.assert_array_equal(*map(distributions, tables["size"]))
@@ -65,7 +65,7 @@ def test_statistics_of_md_sampling_are_the_closed_forms(tables):
     assert abs(values(table, "variance_above_md").max()) < 1e-15
 
 
-def test_summary_counts_expected_clients_and_labels_and_finds_what_is_wrong():
+def test_the_summary_counts_clients_and_labels_and_finds_what_is_wrong():
     n_samples, labels = np.full(4, 2), np.array([0, 0, 1, 1])
     md = summary(np.tile(n_samples, (2, 1)), n_samples, labels)
     assert md["clients"] == pytest.approx(1.75)  # two different clients in 3 of 4 rounds

@@ -65,7 +65,7 @@ def test_figure1_has_the_paired_difference_of_every_n():
         np.testing.assert_allclose(part["mean"], losses["md"] - losses["uniform"], atol=1e-12)
 
 
-def test_losses_have_their_differences_below_and_the_caption_says_what_is_smaller():
+def test_differences_are_below_losses_and_captions_name_the_smaller():
     runs = {"one_step": published(KEY, "one_step")}
     losses, differences = (
         figures_training.figure6(runs, PAPER),

@@ -10,7 +10,7 @@ from papers.harshvardhan2025latency.printed_tables import DATA, LINES, PROPOSED,
 from papers.harshvardhan2025latency.time_to_target import runtimes, target
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.resolving import without
+from fedsampling.experiments.selecting import without
 from fedsampling.learning.models.settings import LeafCnn
 from papers.harshvardhan2025latency import (
     figures_accuracy,
@@ -40,7 +40,7 @@ def test_the_papers_tables_are_complete():
         assert [tuple(row) for row in printed(PAPER, table).values()] == [PROPOSED] * 3
 
 
-def test_each_claim_on_a_row_quotes_the_best_and_random_selection_of_that_row():
+def test_claims_on_a_row_quote_its_best_and_its_random_selection():
     rows = [(table, name) for table in ("table1", "table2") for name in DATA]
     for number, (table, experiment) in enumerate(rows, start=1):
         claim = PAPER.claims[f"c{number}"]
@@ -93,7 +93,7 @@ def test_who_is_first_and_by_how_much(claim, rounds, verdict):
     assert reading_finding(table, spec, PAPER).verdict == verdict
 
 
-def test_a_reading_that_was_not_run_leaves_a_row_open_if_it_can_change_the_verdict():
+def test_a_missing_reading_leaves_a_row_open_if_it_can_change_the_verdict():
     rounds = {"flanp": 5, "submodular": 9, "sampling": 12, "random": 15}
     runs = made(dirichlet_fashion_mnist={"synthetic": rounds})
     finding = judged("c4", **runs)
@@ -283,7 +283,7 @@ def by_clients(*rounds, **how):
     return summary("quadratic_clients", dict(zip(BY_CLIENTS, rounds, strict=True)), **how)
 
 
-def test_c23_is_open_where_an_end_is_not_clearly_slower_and_depends_on_the_bound():
+def test_c23_is_open_unless_both_ends_are_slower_and_depends_on_the_bound():
     usual, reverse = by_clients(30, 10, 12, 20, seeds=(0, 1)), by_clients(9, 10, 12, 20, seeds=(2,))
     assert judged("c23", quadratic_clients=joined(usual, reverse)).verdict == "inconclusive"
     main, bounded = by_clients(30, 10, 12, 20), by_clients(8, 10, 12, 20)

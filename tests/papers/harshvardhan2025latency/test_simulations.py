@@ -38,7 +38,7 @@ def test_enumeration_finds_what_is_proved_and_contradicts_what_is_claimed():
     np.testing.assert_allclose(values(table, "prefix_gap"), 0, atol=1e-12)
 
 
-def test_few_samples_in_many_dimensions_make_clients_of_one_distribution_differ():
+def test_with_few_samples_clients_of_one_distribution_differ():
     (table,) = run("assumptions", samples=10, dimension=60)
     assert (values(table, "alike") > 5).all()
     assert (values(table, "assumption3") > 5).all()

@@ -45,7 +45,7 @@ FEWEST = 10  # samples of a label in a stand-in
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """Published layout of a file."""
 
     object: str  # name of the R object and of its file
@@ -74,7 +74,7 @@ class TableData(PooledData):
     """A table that a partition distributes over clients."""
 
     official: ClassVar[tuple[str, ...]] = (FILES,)
-    layout: ClassVar[Layout]
+    layout: ClassVar[FileLayout]
 
     partition: Partition
 
@@ -113,7 +113,7 @@ class TableData(PooledData):
         return as_samples(f"{cls.named}-like", table, len(counts))
 
 
-def read(path: Path, layout: Layout) -> Table:
+def read(path: Path, layout: FileLayout) -> Table:
     """Read a file of R; labels and owners are numbered in the order of their levels."""
     import rdata  # slow to import
 
@@ -159,14 +159,16 @@ class Dna(LabelledData, name="dna", title="DNA splice junctions"):
     """Primate splice junctions of UCI, as Statlog coded them."""
 
     # Three binary attributes for each of 60 nucleotides.
-    layout: ClassVar[Layout] = Layout("DNA", "Class", features=180, per_label=(767, 765, 1654))
+    layout: ClassVar[FileLayout] = FileLayout(
+        "DNA", "Class", features=180, per_label=(767, 765, 1654)
+    )
 
 
 class Letter(LabelledData, name="letter", title="Letter recognition"):
     """Letter recognition of UCI."""
 
     # Attributes of images of the capital letters in 20 distorted fonts.
-    layout: ClassVar[Layout] = Layout(
+    layout: ClassVar[FileLayout] = FileLayout(
         "LetterRecognition",
         "lettr",
         features=16,
@@ -181,7 +183,7 @@ class Satellite(LabelledData, name="satellite", title="Satellite images"):
     """Statlog's Landsat data of UCI."""
 
     # Kinds of soil, from four spectral bands of 3 × 3 pixels.
-    layout: ClassVar[Layout] = Layout(
+    layout: ClassVar[FileLayout] = FileLayout(
         "Satellite", "classes", features=36, per_label=(1533, 703, 1358, 626, 707, 1508)
     )
 
@@ -190,7 +192,7 @@ class Shuttle(LabelledData, name="shuttle", title="Space shuttle"):
     """Statlog's shuttle data of UCI."""
 
     # States of a radiator; three of the seven labels have 50 samples or fewer.
-    layout: ClassVar[Layout] = Layout(
+    layout: ClassVar[FileLayout] = FileLayout(
         "Shuttle", "Class", features=9, per_label=(45586, 50, 171, 8903, 3267, 10, 13)
     )
 
@@ -199,14 +201,14 @@ class Spam(LabelledData, name="spam", title="Spam e-mails"):
     """Spambase of UCI."""
 
     # Frequencies of words and characters in e-mails.
-    layout: ClassVar[Layout] = Layout("spam", "type", features=57, per_label=(2788, 1813))
+    layout: ClassVar[FileLayout] = FileLayout("spam", "type", features=57, per_label=(2788, 1813))
 
 
 class Vowel(TableData, name="vowel", title="Vowels"):
     """Vowel recognition of UCI; owners are the speakers."""
 
     # 15 speakers, 11 vowels of British English, 6 recordings of each vowel.
-    layout: ClassVar[Layout] = Layout(
+    layout: ClassVar[FileLayout] = FileLayout(
         "Vowel", "Class", features=9, per_label=(90,) * 11, owner="V1", owners=15
     )
     published: ClassVar[int | None] = 15

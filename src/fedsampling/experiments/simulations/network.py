@@ -33,7 +33,7 @@ from fedsampling.experiments.simulations.simulation import (
 )
 from fedsampling.learning.models.settings import Model, ModelFile
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.loop import Callback, Moment, Watch, measuring, train, watching
+from fedsampling.learning.training.loop import Callback, Moment, Watch, ended_by, measuring, train
 from fedsampling.learning.training.server_optimisers import Server
 from fedsampling.learning.training.until import Until
 from fedsampling.samplers.protocol.base import Scheme
@@ -214,7 +214,7 @@ class Training(Strict):
         keep_memory()
         learner = build_learner(self, problem, data, context, network)
         if variants:
-            learner.steps = np.array([variant.work.step for variant in variants])
+            learner.learning_rates = np.array([variant.work.step for variant in variants])
             learner.server_step = np.array([variant.server_step for variant in variants])
         self.check_memory(len(seeds), learner.network.dimension, problem.n_clients)
         sampler = build_sampler(self, learner, seeds)
@@ -249,7 +249,7 @@ class Training(Strict):
         if self.until:
             callbacks.append(self.until.end)
         if watch:
-            callbacks.append(watching(watch))
+            callbacks.append(ended_by(watch))
         if self.evaluation.by_client:
             callbacks.append(by_client)
         if self.evaluation.selections:

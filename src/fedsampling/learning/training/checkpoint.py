@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from fedsampling.base.errors import CorruptError
 from fedsampling.base.files import checked, decoding, remove, replacing
 from fedsampling.base.stopping import Stopped
-from fedsampling.learning.training.history import History, Rows
+from fedsampling.learning.training.history import JobHistory, Rows
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Snapshot:
     """The state of a job before a round, with the states of learner and sampler."""
 
     round: int
-    history: History
+    history: JobHistory
     learner: Mapping[str, NDArray[Any]]
     sampler: Mapping[str, NDArray[Any]]
 
@@ -91,7 +91,7 @@ class Checkpoint:
                 raise ValueError("its digest does not match")
             return Snapshot(
                 int(header["round"]),
-                History(
+                JobHistory(
                     _unpack("measured", arrays), _unpack("charged", arrays), arrays["diverged_at"]
                 ),
                 _below("learner/", arrays),

@@ -64,7 +64,7 @@ ONCE = -1  # round of values that belong to no round
 
 
 @dataclass
-class History:
+class JobHistory:
     """Rows of the runs' tables."""
 
     measured: Rows  # measurements of the global models; values have shape (runs,)
@@ -82,7 +82,7 @@ class History:
         self.ended_at = np.full(len(self.diverged_at), -1)
 
     @classmethod
-    def empty(cls, runs: int) -> "History":
+    def empty(cls, runs: int) -> "JobHistory":
         """Return the history of runs that have not begun."""
         return cls([], [], np.full(runs, -1))
 

@@ -29,7 +29,7 @@ from fedsampling.learning.training.costs import bits, request_shares, seconds, w
 from fedsampling.learning.training.local_work import Batches, LocalWork, dropout_keys
 from fedsampling.learning.training.loop import Learner
 from fedsampling.learning.training.participation import Participation, participation
-from fedsampling.learning.training.samples import Inputs, Samples
+from fedsampling.learning.training.samples import DeviceSamples, Inputs
 from fedsampling.learning.training.selections import Selections
 from fedsampling.learning.training.server_optimisers import Server
 from fedsampling.learning.training.step import sgd_step
@@ -68,11 +68,11 @@ class NetworkLearner(Learner):
     network: Network
     data: FederatedDataset
     local: LocalWork
-    inputs: Inputs = "unit"  # conversion of stored samples; see :class:`.samples.Samples`
+    inputs: Inputs = "unit"  # conversion of stored samples; see :class:`.samples.DeviceSamples`
     server_step: float | Array = 1.0  # shape (runs,): η_g
     server: Server | None = None  # server optimiser; by default plain averaging
     # shape (runs,): local learning rate of each run; by default the rate in `local`
-    steps: Array | None = None
+    learning_rates: Array | None = None
     device: str = "cpu"  # pyTorch's name
     # estimated bytes of one slot's step; stacks are split so that they fit into the device's memory
     activation_bytes: int = 1
@@ -95,7 +95,7 @@ class NetworkLearner(Learner):
     def __post_init__(self) -> None:
         self.label_counts = None if self.data.classes is None else self.data.label_counts()
         self.labels = None if self.label_counts is None else self.label_counts.argmax(1)
-        self.samples = Samples(self.data, self.inputs, self.device)
+        self.samples = DeviceSamples(self.data, self.inputs, self.device)
         # Slots that train at once.  On a GPU, rounding may depend on it, so that a job keeps it.
         self.stack = max(1, int(stack_bytes(self.device) // self.activation_bytes))
         self.chance = None if self.reporting is None else self.reporting.chance
@@ -214,7 +214,8 @@ class NetworkLearner(Learner):
         rows = self.data.start[client][:, None] + batches.index[:, part]
         present = np.arange(rows.shape[2]) < size[..., None]
         weight = self._tensor(present / np.maximum(size, 1)[..., None])
-        step = self._tensor(self.local.steps_of(slots, rng.round, self.steps)[part])[:, None]
+        rates = self.local.learning_rates(slots, rng.round, self.learning_rates)
+        step = self._tensor(rates[part])[:, None]
         keys = torch.from_numpy(dropout_keys(slots, rng)[part]).to(self.device)
         pooled_rows = torch.from_numpy(rows).to(self.device)
         losses = torch.zeros(size.shape, device=self.device)
@@ -261,9 +262,9 @@ class NetworkLearner(Learner):
         vectors, theta = theta, self._parameters(theta)
         moved = theta.clone()
         if added is not None:
-            steps = self._tensor(np.full(len(theta), self.server_step))
-            moved += steps[:, None] * torch.from_numpy(added).to(self.device)
-        weight = self._tensor(self._server_steps(slots.run) * omega)
+            rates = self._tensor(np.full(len(theta), self.server_step))
+            moved += rates[:, None] * torch.from_numpy(added).to(self.device)
+        weight = self._tensor(self._server_step_of(slots.run) * omega)
         ends = np.searchsorted(slots.run, np.arange(len(theta) + 1))
         before = vectors[:, self.network.dimension :]
         buffers = before.clone()
@@ -283,7 +284,7 @@ class NetworkLearner(Learner):
         change = (moved - theta).div_(step)
         return _joined(theta + step * self.server.step(change, *self.moments), buffers)
 
-    def _server_steps(self, run: Ints | int) -> Array | float:
+    def _server_step_of(self, run: Ints | int) -> Array | float:
         """Return η_g of some runs."""
         step = self.server_step
         return step[run] if isinstance(step, np.ndarray) else step
@@ -359,7 +360,7 @@ class NetworkLearner(Learner):
             everyone = Slots(np.full(len(offered), run), offered, np.ones(len(offered)))
             full = p @ self._parameters(self.train(theta, everyone, rng)[0]).double()
             d = self.network.dimension
-            update = (after - theta[run])[:d].double() / self._server_steps(run)
+            update = (after - theta[run])[:d].double() / self._server_step_of(run)
             error, full_square = (update - full).square().sum(), full.square().sum()
             norms = (full_square * update.square().sum()).sqrt()
             cosine = update @ full / norms.clamp(min=1e-300)

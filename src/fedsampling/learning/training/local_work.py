@@ -128,8 +128,8 @@ class LocalWork(Strict):
         keeps_last = self.remainder | (n_samples < self.batch)
         return self.epochs * np.where(keeps_last, n_samples, n_samples // self.batch * self.batch)
 
-    def steps_of(self, slots: Slots, round: int, of_runs: Array | None = None) -> Array:
-        """Return each slot's step size, shape (slots,); `of_runs` replaces `step`, run by run."""
+    def learning_rates(self, slots: Slots, round: int, of_runs: Array | None = None) -> Array:
+        """Return each slot's rate, shape (slots,); `of_runs` replaces `step`, run by run."""
         step = self.step if of_runs is None else of_runs[slots.run]
         factor = self.schedule.factor(round) if self.schedule else 1.0
         return step * self.decay**round * factor * slots.scale

@@ -20,7 +20,7 @@ from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint, Snapshot
-from fedsampling.learning.training.history import History
+from fedsampling.learning.training.history import JobHistory
 from fedsampling.samplers.checks.validation import Checked
 from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Reports, Slots, View
@@ -41,7 +41,7 @@ class Moment:
     ending: bool  # whether it is the last moment, as far as known before this callback
     theta: Any
     sampler: Prepared
-    history: History
+    history: JobHistory
 
 
 # Called before the first round and after each round; a true result ends the job.
@@ -61,7 +61,7 @@ def measuring(period: int, measure: Measure, each_until: int = 0) -> Callback:
     return callback
 
 
-def watching(watch: Watch) -> Callback:
+def ended_by(watch: Watch) -> Callback:
     """End the job when `watch`, a function of the runs' tables so far, returns True."""
     return lambda m: not m.ending and watch(m.history.tables_so_far(m.round))
 
@@ -73,7 +73,7 @@ def train(
     rounds: int,
     callbacks: Sequence[Callback] = (),
     checkpoint: Checkpoint = NEVER,
-) -> History:
+) -> JobHistory:
     """Train all seeds of a job together.
 
     `callbacks` are called in order between the rounds; they measure, report progress, or end the
@@ -86,7 +86,7 @@ def train(
         theta = learner.restore(saved.learner)
         sampler.restore(saved.sampler)
     else:
-        first, history = 0, History.empty(len(seeds))
+        first, history = 0, JobHistory.empty(len(seeds))
         theta = learner.start(seed_array)
     checked = Checked(sampler, len(seeds), learner.finite)
     for t in range(first, rounds + 1):

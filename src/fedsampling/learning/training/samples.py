@@ -22,7 +22,7 @@ Inputs = Literal["unit", "centred", "raw", "tokens"]
 
 
 @dataclass
-class Samples:
+class DeviceSamples:
     """All clients' training samples on a device."""
 
     data: FederatedDataset

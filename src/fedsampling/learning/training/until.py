@@ -7,7 +7,7 @@ from pydantic import Field
 
 from fedsampling.base.arrays import Ints
 from fedsampling.base.records import Positive, PositiveFloat, Strict, hashed_if_set
-from fedsampling.learning.training.history import History
+from fedsampling.learning.training.history import JobHistory
 from fedsampling.learning.training.loop import Moment
 
 
@@ -25,7 +25,7 @@ class Until(Strict):
         moment.history.ended_at = self.ended_at(moment.history)
         return bool((moment.history.ended_at >= 0).all())
 
-    def ended_at(self, history: History) -> Ints:
+    def ended_at(self, history: JobHistory) -> Ints:
         """Return the round in which each run ended, shape (runs,); −1 if it continues."""
         ended_at = np.full(len(history.diverged_at), -1)
         in_a_row = np.zeros(len(ended_at), np.int64)  # measurements that meet the target

@@ -29,17 +29,8 @@ from fedsampling.base.streams import stream
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.clients.delays import Delays
 from fedsampling.clients.failures import Failures, Reporting
-from fedsampling.samplers.checks.rounds import (
-    POPULATIONS,
-    N,
-    Population,
-    Round,
-    one_run,
-    play_round,
-    play_rounds,
-    same_round,
-    setup,
-)
+from fedsampling.samplers.checks.populations import POPULATIONS, N, Population, setup
+from fedsampling.samplers.checks.rounds import Round, one_run, play_round, play_rounds, same_round
 from fedsampling.samplers.checks.validation import WEIGHT_SUM_HINT, WEIGHT_SUM_RANGE
 from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 from fedsampling.samplers.protocol.base import scheme as make_scheme

@@ -7,7 +7,7 @@ from typing import Any
 from fedsampling.base.errors import InputError
 from fedsampling.base.yaml_reading import parse_yaml
 from fedsampling.samplers.checks.check import check_sampler
-from fedsampling.samplers.checks.rounds import N
+from fedsampling.samplers.checks.populations import N
 from fedsampling.samplers.protocol.base import Scheme, scheme
 
 Entry = dict[str, Any]  # one competitor of a comparison: a sampler's name, and settings of --set

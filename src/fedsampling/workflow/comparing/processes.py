@@ -17,7 +17,7 @@ SCHEDULER_VARIABLE = "SLURM_JOB_ID"  # by which a stopped job requests to be que
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """What became of a task: a value, a reason why it failed, or neither if it was stopped."""
 
     value: Any = None
@@ -29,9 +29,9 @@ def run_each(
     tasks: Sequence[str],
     work: Callable[[str], Any],
     cores: int,
-    tell: Callable[[str, Outcome], None],
+    tell: Callable[[str, TaskOutcome], None],
     end: float | None = None,
-) -> dict[str, Outcome]:
+) -> dict[str, TaskOutcome]:
     """Run each task in a process of its own, `cores` of them at a time.
 
     Parameters
@@ -47,11 +47,11 @@ def run_each(
 
     Returns
     -------
-    dict of Outcome
+    dict of TaskOutcome
         By task, without those that did not begin.
     """
     context = multiprocessing.get_context("fork")
-    waiting, outcomes = list(tasks), dict[str, Outcome]()
+    waiting, outcomes = list(tasks), dict[str, TaskOutcome]()
     running: dict[Any, tuple[str, Any, Connection]] = {}
     try:
         while running or (waiting and not _is_over(end)):
@@ -87,27 +87,27 @@ def _stop(running: Mapping[Any, tuple[str, Any, Connection]]) -> None:
         process.terminate()
 
 
-def _outcome(process: Any, receiver: Connection) -> Outcome:
+def _outcome(process: Any, receiver: Connection) -> TaskOutcome:
     process.join()
     with suppress(EOFError):
         if receiver.poll():
-            outcome: Outcome = receiver.recv()
+            outcome: TaskOutcome = receiver.recv()
             return outcome
     if process.exitcode and process.exitcode < 0 and process.exitcode != -9:
-        return Outcome(is_stopped=True)
-    return Outcome(reason=f"its process ended with status {process.exitcode}")
+        return TaskOutcome(is_stopped=True)
+    return TaskOutcome(reason=f"its process ended with status {process.exitcode}")
 
 
 def _child(sender: Connection, work: Callable[[str], Any], task: str, is_limited: bool) -> None:
     if is_limited:  # stopped by the caller, not by the scheduler
         os.environ.pop(SCHEDULER_VARIABLE, None)
     try:
-        outcome = Outcome(work(task))
+        outcome = TaskOutcome(work(task))
     except InputError as error:
-        outcome = Outcome(reason=str(error.lines[0]))
+        outcome = TaskOutcome(reason=str(error.lines[0]))
     except (SystemExit, KeyboardInterrupt):
-        outcome = Outcome(is_stopped=True)
+        outcome = TaskOutcome(is_stopped=True)
     except Exception as error:
         traceback.print_exc()
-        outcome = Outcome(reason=f"{type(error).__name__}: {error}")
+        outcome = TaskOutcome(reason=f"{type(error).__name__}: {error}")
     sender.send(outcome)

@@ -33,7 +33,7 @@ Echo = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Competition:
     """The entries, datasets and other samplers of a comparison."""
 
     matrix: Project  # the cross matrix at the scale of the comparison
