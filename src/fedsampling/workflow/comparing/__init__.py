@@ -1,4 +1,4 @@
-"""Comparison of users' samplers with all others.
+"""Competition of users' samplers with all others.
 
 The comparison is the cross matrix (``papers/crossmatrix``) with additional samplers.  If the runs
 of the other samplers are published, only the new samplers are run.  Runs go to the store;

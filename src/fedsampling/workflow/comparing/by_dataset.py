@@ -8,7 +8,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.text import plural
 from fedsampling.experiments.papers import CROSS_MATRIX
 from fedsampling.workflow.comparing.early import early_lines
-from fedsampling.workflow.comparing.processes import Outcome, run_each
+from fedsampling.workflow.comparing.processes import TaskOutcome, run_each
 from fedsampling.workflow.comparing.results import show_results
 from fedsampling.workflow.comparing.schedule import (
     EARLY_WORLDS,
@@ -16,7 +16,7 @@ from fedsampling.workflow.comparing.schedule import (
     first_sets,
     schedule,
 )
-from fedsampling.workflow.comparing.selection import Comparison, Echo, Overrides
+from fedsampling.workflow.comparing.selection import Competition, Echo, Overrides
 from fedsampling.workflow.comparing.training import train_on
 from fedsampling.workflow.project import Project
 
@@ -32,7 +32,7 @@ class ByDataset:
     finished, are looked for when the entries are ranked.
     """
 
-    comparison: Comparison
+    comparison: Competition
     run: str  # subfolder of the results
     cores: int  # datasets at the same time
     end: float | None  # time of ``time.monotonic`` after which the finished datasets are ranked
@@ -41,7 +41,7 @@ class ByDataset:
     def train_and_rank(self, is_benchmark: bool) -> int:
         """Train the entries, rank early and at the end, and return the exit status.
 
-        `is_benchmark`: see :meth:`Comparison.training`.
+        `is_benchmark`: see :meth:`Competition.training`.
         """
         trained = self.comparison.training(self.run, is_benchmark, self.echo)
         planned = trained.plan.experiments
@@ -94,12 +94,12 @@ class ByDataset:
 
     def _outcomes(
         self, trained: Project, names: Sequence[str], best: Best, worlds: int | None
-    ) -> dict[str, Outcome]:
+    ) -> dict[str, TaskOutcome]:
         """Train on some datasets, in the first worlds or in all, and say when each has ended."""
         began, count = time.monotonic(), iter(range(1, len(names) + 1))
         scope = f"{worlds} worlds" if worlds else "all worlds"
 
-        def tell(name: str, outcome: Outcome) -> None:
+        def tell(name: str, outcome: TaskOutcome) -> None:
             place = f"{next(count)} of {len(names)}"
             what = "stopped" if outcome.is_stopped else outcome.reason or f"{scope} finished"
             self.echo(f"{name}: {what} ({place}, {time.monotonic() - began:.0f} s)")
@@ -110,7 +110,7 @@ class ByDataset:
         return run_each(names, work, self.cores, tell, self.end)
 
     @staticmethod
-    def _best(outcomes: Mapping[str, Outcome]) -> dict[str, Mapping[str, str]]:
+    def _best(outcomes: Mapping[str, TaskOutcome]) -> dict[str, Mapping[str, str]]:
         """Return the best trials on the datasets that are finished."""
         return {name: outcome.value for name, outcome in outcomes.items() if outcome.value}
 

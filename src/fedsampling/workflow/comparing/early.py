@@ -8,13 +8,13 @@ from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, draw_function
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.workflow.comparing.results import ranking
 from fedsampling.workflow.comparing.schedule import EARLY_WORLDS
-from fedsampling.workflow.comparing.selection import Comparison, Overrides
+from fedsampling.workflow.comparing.selection import Competition, Overrides
 from fedsampling.workflow.summarise import summarise
 
 FOLDER = "early"
 
 
-def early_lines(comparison: Comparison, overrides: Overrides, run: str) -> Iterator[str]:
+def early_lines(comparison: Competition, overrides: Overrides, run: str) -> Iterator[str]:
     """Rank the entries in the first worlds of the datasets that `overrides` keep."""
     changed = dict(overrides)
     kept = [name for name, changes in overrides.items() if changes]
