@@ -14,7 +14,8 @@ from typing import Any
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.nested import merge
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE, Paper
-from fedsampling.experiments.selecting import load_papers, resolved_settings
+from fedsampling.experiments.resolving import resolved_settings
+from fedsampling.experiments.selecting import load_papers
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.experiments.simulations.network import (
     NetworkSimulation,
