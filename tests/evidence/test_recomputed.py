@@ -30,6 +30,14 @@ def test_other_rows_never_agree():
     assert compare_tables(table(2.0, 0.8)[:2], table(2.0, 0.8)) == ("differs", -1.0, None)
 
 
+def test_metrics_that_the_stored_run_lacks_are_not_compared():
+    whole = table(2.0, 0.8)
+    loss = whole[whole["metric"] == whole["metric"].iloc[0]].reset_index(drop=True)
+    assert len(loss) < len(whole)
+    assert compare_tables(whole, loss)[0] == "within tolerance"
+    assert compare_tables(loss, whole)[0] == "differs"
+
+
 def test_the_first_round_that_differs_is_reported():
     stored = pd.DataFrame({"at": range(5), "metric": "seconds", "value": 1.0})
     recomputed = stored.assign(value=[1.0, 1.0, 1.0, 2.0, 1.0])

@@ -54,14 +54,23 @@ def recheck_sentence(runs: Sequence[Recomputed]) -> str:
     )
 
 
+def of_same_metrics(recomputed: pd.DataFrame, stored: pd.DataFrame) -> pd.DataFrame:
+    """Return the recomputed rows of the metrics that the stored run has."""
+    known = recomputed["metric"].astype(str).isin(set(stored["metric"].astype(str)))
+    return recomputed[known].reset_index(drop=True)
+
+
 def compare_tables(
     recomputed: pd.DataFrame, stored: pd.DataFrame
 ) -> tuple[Outcome, float, int | None]:
     """Compare the tables of a run.
 
+    Metrics that the stored run lacks are not compared: later code may measure more.
+
     Returns the outcome; the largest difference of a metric, relative to its largest value, or −1 if
     rows or NaNs differ; and the first round that differs, if any.
     """
+    recomputed = of_same_metrics(recomputed, stored)
     if len(recomputed) != len(stored) or not (
         np.array_equal(recomputed["at"], stored["at"])
         and np.array_equal(recomputed["metric"].astype(str), stored["metric"].astype(str))

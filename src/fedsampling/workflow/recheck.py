@@ -22,6 +22,7 @@ from fedsampling.evidence.recomputed import (
     TOLERANCE,
     Recomputed,
     compare_tables,
+    of_same_metrics,
 )
 from fedsampling.experiments.simulations.network import NetworkSimulation as Trained
 from fedsampling.experiments.simulations.network import load_problem
@@ -77,7 +78,8 @@ def _recheck(project: Project, share: float | None, seed: int | None) -> list[Re
         late = until is not None and until > _first_round(table)
         if late and is_sensitive(job.simulation, run, table, context):
             outcome = "rounding"
-        if before.metadata["digest"] in (store.digest(table), store.digest(store.rounded(table))):
+        same = of_same_metrics(table, before.table)
+        if before.metadata["digest"] in (store.digest(same), store.digest(store.rounded(same))):
             outcome, difference = "equal", 0.0
         recomputed.append(Recomputed(job.name, run.seed, run.hash, outcome, difference, until))
         spent = time.process_time() - start

@@ -90,7 +90,7 @@ class Federated(Simulation, name="federated"):
         optimum = at_optimum(model, problem)
         sampler = build_sampler(self.sampler, learner, len(seeds), optimum)
         callbacks = [measuring(self.every, goal(model, problem, optimum))]
-        if isinstance(sampler, ISFedAvg):
+        if isinstance(self.sampler, ISFedAvg):
             # At most twenty times: computing these distances takes longer than a round.
             period = max(self.every, self.rounds // 20)
             callbacks.append(measuring(period, distances(sampler, learner, optimum)))
