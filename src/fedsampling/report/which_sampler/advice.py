@@ -6,7 +6,8 @@ A sampler is recommended only if, over the families of datasets with the situati
 - it misses no target;
 - its speed-up is at least :data:`MIN_SPEED_UP` on every family; and
 - it was run again on all these families, in fresh worlds with fresh trials, and that interval is
-  above 1, too.
+  above 1, too; and
+- if it was tested on families that are new to the situation, that interval is above 1, too.
 
 Otherwise the advice is MD sampling.  The home page, the page "Which sampler?", its chooser,
 ``fedsampling rank`` and the artefact ``bench_advice`` of the cross matrix read this module.
@@ -27,6 +28,8 @@ from fedsampling.report.names import display_name
 MIN_FAMILIES = 3
 MIN_SPEED_UP = 0.9  # on every family
 MAX_CANDIDATES = 2  # shown after the advice
+# The runs that the rule reads, as the matrices' column `runs_in` names them.
+RUNS_IN = ("benchmark", "fresh worlds", "new families")
 NOTHING_BETTER = "MD sampling: no sampler that selects clients is reliably better here"
 
 # Information that a server may have, and the samplers' needs that it satisfies.
@@ -78,8 +81,9 @@ class Candidate:
     """A sampler's speed-up over MD over the families of datasets in a situation.
 
     `speed_up`: over the families on which it was run; `again`: in fresh worlds, None if it was run
-    there on fewer than two. `missed`: runs that missed the target. `worst`: smallest speed-up on a
-    family. `of_families`: number of all families there.
+    there on fewer than two; `tested`: on families that are new to the situation, None likewise.
+    `missed`: runs that missed the target. `worst`: smallest speed-up on a family. `of_families`:
+    number of all families there.
     """
 
     sampler: str
@@ -89,6 +93,7 @@ class Candidate:
     worst_family: str
     of_families: int
     again: Estimate | None
+    tested: Estimate | None = None
 
     @property
     def is_recommended(self) -> bool:
@@ -101,6 +106,7 @@ class Candidate:
             and self.again is not None
             and self.again.low > 1
             and self.again.n == self.speed_up.n
+            and (self.tested is None or self.tested.low > 1)
         )
 
     def corrected(self, samplers: int) -> tuple[float, float]:
@@ -129,6 +135,9 @@ class Candidate:
             parts.append(f"in fresh worlds {_change(fresh.value, measure)}{_range(fresh)}{on}")
         elif mean.low > 1:
             parts.append("not run in fresh worlds")
+        if test := self.tested:
+            change = f"{_change(test.value, measure)}{_range(test)}"
+            parts.append(f"in a test on {test.n} new families {change}")
         return ", ".join(parts)
 
 
@@ -232,10 +241,11 @@ def advise(
     situation: Situation,
     measure: str,
     again: pd.DataFrame | None = None,
+    tests: pd.DataFrame | None = None,
 ) -> Advice:
     """Apply the rule to speed-ups in one measure, for the samplers that the situation allows.
 
-    `again`: the same table for fresh worlds with fresh trials.
+    `again`: the same table for fresh worlds with fresh trials; `tests`: for new families.
     """
     cell = situation.select(speed_ups)
     allowed = sorted(({*usable} - {FULL, REFERENCE}) & {*map(str, cell["scheme"])})
@@ -243,8 +253,11 @@ def advise(
     unreached = cell["runs"] - cell["reached"]
     missed = unreached.groupby([cell["family"], cell["scheme"]]).sum().unstack()
     missed = missed.reindex(columns=allowed)
-    fresh = by_family(situation.select(speed_ups[:0] if again is None else again), allowed)
-    candidates = _candidates(logs, missed, fresh)
+    fresh, new = (
+        by_family(situation.select(speed_ups[:0] if table is None else table), allowed)
+        for table in (again, tests)
+    )
+    candidates = _candidates(logs, missed, fresh, new)
     faster = [each for each in candidates if each.speed_up.value > 1]
     worlds = cell["worlds"]
     return Advice(
@@ -255,7 +268,7 @@ def advise(
         families=len(logs),
         datasets=cell["set"].nunique(),
         worlds=(int(worlds.min()), int(worlds.max())) if len(cell) else (0, 0),
-        regret=_regret(logs, missed, fresh) if len(logs) > 1 and allowed else {},
+        regret=_regret(logs, missed, fresh, new) if len(logs) > 1 and allowed else {},
     )
 
 
@@ -278,23 +291,27 @@ def over_families(logs: Array) -> Estimate:
 
 
 def _candidates(
-    logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame, without: str | None = None
+    logs: pd.DataFrame,
+    missed: pd.DataFrame,
+    fresh: pd.DataFrame,
+    new: pd.DataFrame,
+    without: str | None = None,
 ) -> list[Candidate]:
     """Return the samplers that were run, the fastest first.
 
     Rows are families, columns samplers: logarithms of speed-ups, runs that missed the target, and
-    logarithms of speed-ups in fresh worlds. `without`: a family that is left out.
+    logarithms of speed-ups in fresh worlds and on new families. `without`: a family that is left
+    out, except from the new ones.
     """
     is_kept = np.asarray(logs.index != without)
     families = logs.index[is_kept]
     misses = np.nansum(missed.to_numpy(np.float64)[is_kept], axis=0)
     all_logs = logs.to_numpy(np.float64)[is_kept]
-    all_again = fresh.to_numpy(np.float64)[np.asarray(fresh.index != without)]
+    fresh = fresh[np.asarray(fresh.index != without)]
     candidates = []
     for column, sampler in enumerate(logs):
         is_known = ~np.isnan(all_logs[:, column])
-        known, again = all_logs[is_known, column], all_again[:, column]
-        again = again[~np.isnan(again)]
+        known = all_logs[is_known, column]
         if not len(known):
             continue
         candidates.append(
@@ -305,19 +322,26 @@ def _candidates(
                 worst=float(np.exp(known.min())),
                 worst_family=str(families[is_known][known.argmin()]),
                 of_families=len(families),
-                again=over_families(again) if len(again) > 1 else None,
+                again=_over_known(fresh[sampler]),
+                tested=_over_known(new[sampler]),
             )
         )
     return sorted(candidates, key=lambda candidate: -candidate.speed_up.value)
 
 
+def _over_known(logs: pd.Series) -> Estimate | None:
+    """Return the mean over the families on which a sampler was run; None for fewer than two."""
+    known = logs.dropna().to_numpy(np.float64)
+    return over_families(known) if len(known) > 1 else None
+
+
 def _regret(
-    logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame
+    logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame, new: pd.DataFrame
 ) -> dict[str, tuple[float, float]]:
     """Leave out one family after the other: apply the rule to the rest, and compare costs on it."""
     advised, best = [], []
     for family, row in logs.iterrows():
-        others = _candidates(logs, missed, fresh, without=str(family))
+        others = _candidates(logs, missed, fresh, new, without=str(family))
         recommended = [each.sampler for each in others if each.is_recommended]
         advised.append(next((row[name] for name in recommended if not np.isnan(row[name])), 0.0))
         best.append(max(0.0, row.max()))

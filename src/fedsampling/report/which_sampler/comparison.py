@@ -21,7 +21,7 @@ from fedsampling.base.files import read_record
 from fedsampling.base.text import listed, show, show_interval
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.names import Name, display_name, in_words, is_shipped, references
-from fedsampling.report.which_sampler.advice import Advice, Situation, advise
+from fedsampling.report.which_sampler.advice import RUNS_IN, Advice, Situation, advise
 from fedsampling.samplers.leaks import learned, secure_sums
 from fedsampling.samplers.protocol.base import Scheme
 
@@ -131,7 +131,7 @@ class Comparison:
     `badges`: why these runs are not evidence for the datasets' full size. `overall` has measures
     over all families. `sources` are the artefacts of the columns. From `speed_ups` of all samplers
     on all datasets :mod:`.advice` follows. `gain_from_tuning` of the learning rate is a sentence.
-    `fresh`: the same for fresh worlds with fresh trials.
+    `fresh`: the same for fresh worlds with fresh trials; `tests`: for new families.
     """
 
     by: str
@@ -143,6 +143,7 @@ class Comparison:
     speed_ups: pd.DataFrame
     gain_from_tuning: str = ""
     fresh: pd.DataFrame | None = None
+    tests: pd.DataFrame | None = None
 
     def row(self, name: str) -> SamplerRow:
         """Return the row of a sampler."""
@@ -184,7 +185,7 @@ class Comparison:
             and (not situation.away or row.allows_absence)
             and (not unbiased or row.unbiased == "yes")
         ]
-        return advise(self.speed_ups, usable, situation, self.by, self.fresh)
+        return advise(self.speed_ups, usable, situation, self.by, self.fresh, self.tests)
 
     @property
     def exceptions(self) -> dict[str, Advice]:
@@ -216,9 +217,19 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
     ranks_of, matrix_of = sources = f"{BENCH}ranks", f"{BENCH}matrix_{by}"
     columns = ("measure", "scheme", "speed_up", "low", "high", "rank", "reached", "runs", "needs")
     ranks = _table(folder, ranks_of, columns)
-    columns = ("set", "title", "differ", "reached", "speed_up", "family", "away", "worlds", "fresh")
-    matrix = _table(folder, matrix_of, columns)
-    matrix, fresh = matrix[~matrix["fresh"]], matrix[matrix["fresh"]]
+    columns = (
+        "set",
+        "title",
+        "differ",
+        "reached",
+        "speed_up",
+        "family",
+        "away",
+        "worlds",
+        "runs_in",
+    )
+    every = _table(folder, matrix_of, columns)
+    matrix, fresh, tests = (every[every["runs_in"] == runs] for runs in RUNS_IN)
     datasets = matrix.drop_duplicates("set").to_dict("records")
     speed_ups: dict[str, dict[str, SpeedUp]] = {name: {} for name in Scheme.members()}
     for row in ranks.to_dict("records"):
@@ -245,6 +256,7 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
         matrix,
         _gain_from_tuning(_optional(folder, f"{BENCH}defaults"), ranks),
         fresh if len(fresh) else None,
+        tests if len(tests) else None,
     )
 
 
