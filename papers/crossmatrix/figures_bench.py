@@ -27,7 +27,7 @@ from fedsampling.report.which_sampler.advice import (
 )
 from fedsampling.samplers.protocol.base import Scheme
 
-from .figures_new_families import speed_ups_on_new_families
+from .figures_new_families import DELAYS, speed_ups_on_new_families
 from .sampler_rows import by_dataset, label
 from .speed_ups import compared_datasets, shared_worlds, speed_ups_by_dataset, speed_ups_on
 
@@ -96,17 +96,18 @@ def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
     )
 
 
-def _evidence(
-    summaries: Summaries, paper: Paper
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def _evidence(summaries: Summaries, paper: Paper) -> list[pd.DataFrame]:
     """Return the speed-ups of each of :data:`RUNS_IN`; a table without runs is empty."""
     bench = speed_ups_by_dataset(summaries, paper.folder)
-    again = [
+    fresh = [
         speed_ups_on(of, name, summaries, paper.folder)
         for name, of in _reruns(summaries, CONFIRMING).items()
     ]
-    new = speed_ups_on_new_families(summaries, paper.folder)
-    return bench, pd.concat(again) if again else bench[:0], new if len(new) else bench[:0]
+    reruns = [
+        pd.concat(fresh) if fresh else pd.DataFrame(),
+        *(speed_ups_on_new_families(summaries, paper.folder, start) for start in DELAYS),
+    ]
+    return [bench, *(runs if len(runs) else bench[:0] for runs in reruns)]
 
 
 def _reruns(summaries: Summaries, start: str) -> dict[str, str]:
@@ -151,10 +152,8 @@ def _advise(
     for measure, (information, unequal, skewed) in product(MEASURES, SITUATIONS):
         situation = Situation(information, False, unequal, skewed)
         usable = [name for name, kinds in needs.items() if situation.allows(kinds)]
-        of_measure = [runs[runs["measure"] == measure] for runs in evidence]
-        advised.append(
-            (advise(of_measure[0], usable, situation, measure, *of_measure[1:]), situation)
-        )
+        bench, *reruns = (runs[runs["measure"] == measure] for runs in evidence)
+        advised.append((advise(bench, usable, situation, measure, *reruns), situation))
     return advised
 
 

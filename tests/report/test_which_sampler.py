@@ -61,6 +61,11 @@ def test_a_test_on_new_families_can_only_remove_a_recommendation(test, recommend
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)
     assert ("in a test on 3 new families" in candidate.sentence("rounds")) == bool(test)
+    slow = speed_ups(fast=[0.5, 0.6, 0.5])  # with delays that vary: decides nothing
+    advice = advise(table, ["fast"], Situation(), "seconds", table, new, slow)
+    assert len(advice.recommended) == recommended
+    (candidate,) = (*advice.recommended, *advice.others)
+    assert "there 47 % slower" in candidate.sentence("seconds")
     elsewhere = Situation(skewed=False)  # the test does not belong to this situation
     others = table.assign(skewed=False)
     assert advise(others, ["fast"], elsewhere, "rounds", others, new).recommended

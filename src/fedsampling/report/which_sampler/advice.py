@@ -14,7 +14,7 @@ Otherwise the advice is MD sampling.  The home page, the page "Which sampler?", 
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ MIN_FAMILIES = 3
 MIN_SPEED_UP = 0.9  # on every family
 MAX_CANDIDATES = 2  # shown after the advice
 # The runs that the rule reads, as the matrices' column `runs_in` names them.
-RUNS_IN = ("benchmark", "fresh worlds", "new families")
+RUNS_IN = ("benchmark", "fresh worlds", "new families", "new families, delays vary")
 NOTHING_BETTER = "MD sampling: no sampler that selects clients is reliably better here"
 
 # Information that a server may have, and the samplers' needs that it satisfies.
@@ -81,7 +81,8 @@ class Candidate:
     """A sampler's speed-up over MD over the families of datasets in a situation.
 
     `speed_up`: over the families on which it was run; `again`: in fresh worlds, None if it was run
-    there on fewer than two; `tested`: on families that are new to the situation, None likewise.
+    there on fewer than two; `tested`: on families that are new to the situation, None likewise;
+    `tested_varying`: there with delays that vary, which decides nothing.
     `missed`: runs that missed the target. `worst`: smallest speed-up on a family. `of_families`:
     number of all families there.
     """
@@ -94,6 +95,7 @@ class Candidate:
     of_families: int
     again: Estimate | None
     tested: Estimate | None = None
+    tested_varying: Estimate | None = None
 
     @property
     def is_recommended(self) -> bool:
@@ -138,6 +140,9 @@ class Candidate:
         if test := self.tested:
             change = f"{_change(test.value, measure)}{_range(test)}"
             parts.append(f"in a test on {test.n} new families {change}")
+        if (varying := self.tested_varying) and measure == "seconds":
+            change = f"{_change(varying.value, measure)}{_range(varying)}"
+            parts.append(f"there {change} if delays vary")
         return ", ".join(parts)
 
 
@@ -242,10 +247,12 @@ def advise(
     measure: str,
     again: pd.DataFrame | None = None,
     tests: pd.DataFrame | None = None,
+    tests_varying: pd.DataFrame | None = None,
 ) -> Advice:
     """Apply the rule to speed-ups in one measure, for the samplers that the situation allows.
 
-    `again`: the same table for fresh worlds with fresh trials; `tests`: for new families.
+    `again`: the same table for fresh worlds with fresh trials; `tests`: for new families, and
+    `tests_varying`: there with delays that vary.
     """
     cell = situation.select(speed_ups)
     allowed = sorted(({*usable} - {FULL, REFERENCE}) & {*map(str, cell["scheme"])})
@@ -253,11 +260,14 @@ def advise(
     unreached = cell["runs"] - cell["reached"]
     missed = unreached.groupby([cell["family"], cell["scheme"]]).sum().unstack()
     missed = missed.reindex(columns=allowed)
-    fresh, new = (
+    fresh, new, varying = (
         by_family(situation.select(speed_ups[:0] if table is None else table), allowed)
-        for table in (again, tests)
+        for table in (again, tests, tests_varying)
     )
-    candidates = _candidates(logs, missed, fresh, new)
+    candidates = [
+        replace(candidate, tested_varying=_over_known(varying[candidate.sampler]))
+        for candidate in _candidates(logs, missed, fresh, new)
+    ]
     faster = [each for each in candidates if each.speed_up.value > 1]
     worlds = cell["worlds"]
     return Advice(

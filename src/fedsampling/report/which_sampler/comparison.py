@@ -131,7 +131,7 @@ class Comparison:
     `badges`: why these runs are not evidence for the datasets' full size. `overall` has measures
     over all families. `sources` are the artefacts of the columns. From `speed_ups` of all samplers
     on all datasets :mod:`.advice` follows. `gain_from_tuning` of the learning rate is a sentence.
-    `fresh`: the same for fresh worlds with fresh trials; `tests`: for new families.
+    `reruns`: the same for the other RUNS_IN, in their order; without rows if nothing was run.
     """
 
     by: str
@@ -142,8 +142,7 @@ class Comparison:
     sources: tuple[str, str]
     speed_ups: pd.DataFrame
     gain_from_tuning: str = ""
-    fresh: pd.DataFrame | None = None
-    tests: pd.DataFrame | None = None
+    reruns: tuple[pd.DataFrame, ...] = ()
 
     def row(self, name: str) -> SamplerRow:
         """Return the row of a sampler."""
@@ -185,7 +184,7 @@ class Comparison:
             and (not situation.away or row.allows_absence)
             and (not unbiased or row.unbiased == "yes")
         ]
-        return advise(self.speed_ups, usable, situation, self.by, self.fresh, self.tests)
+        return advise(self.speed_ups, usable, situation, self.by, *self.reruns)
 
     @property
     def exceptions(self) -> dict[str, Advice]:
@@ -229,7 +228,7 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
         "runs_in",
     )
     every = _table(folder, matrix_of, columns)
-    matrix, fresh, tests = (every[every["runs_in"] == runs] for runs in RUNS_IN)
+    matrix, *reruns = (every[every["runs_in"] == runs] for runs in RUNS_IN)
     datasets = matrix.drop_duplicates("set").to_dict("records")
     speed_ups: dict[str, dict[str, SpeedUp]] = {name: {} for name in Scheme.members()}
     for row in ranks.to_dict("records"):
@@ -255,8 +254,7 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
         sources,
         matrix,
         _gain_from_tuning(_optional(folder, f"{BENCH}defaults"), ranks),
-        fresh if len(fresh) else None,
-        tests if len(tests) else None,
+        tuple(reruns),
     )
 
 
