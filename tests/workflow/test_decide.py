@@ -9,7 +9,7 @@ from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.workflow import decide as deciding
-from fedsampling.workflow.decide import Step, _table, decide
+from fedsampling.workflow.decide import Step, _expected_seconds, _table, decide
 from fedsampling.workflow.project import Project
 
 STEP = Step(
@@ -43,6 +43,15 @@ def test_claims_that_share_runs_count_them_once():
     assert first.endswith("2.0 core-hours; open: order and size; 2.0 in all")
     assert second.endswith("3.0 core-hours; open: order and size; 3.0 in all")
     assert "the next looks take 3.0 core-hours" in total
+
+
+def test_a_price_rests_on_fresh_runs_then_on_the_samplers_then_on_the_cases():
+    fresh, explored = {("a", "md"): [1.0, 3.0]}, {("a", "md"): [90.0], ("b", "md"): [6.0]}
+    known = [fresh, explored]
+    assert _expected_seconds("a", "md", known) == 2.0
+    assert _expected_seconds("b", "md", known) == 6.0
+    assert _expected_seconds("b", "uniform", known) == 6.0
+    assert _expected_seconds("c", "uniform", known) == 25.0
 
 
 def test_a_selection_of_experiments_hides_no_claim(opened):

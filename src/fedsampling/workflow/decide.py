@@ -7,9 +7,10 @@ like all others, so that an interrupted call resumes, and ``fedsampling publish`
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from time import monotonic
 from typing import Any
 
@@ -20,6 +21,7 @@ from fedsampling.base.text import listed, plural, show
 from fedsampling.evidence.claims import Confirmation
 from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.experiments.registration import with_seeds
+from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.places import finished_runs, run_stores
 from fedsampling.workflow.best_scale import LARGEST_FIRST, jobs_at
@@ -160,10 +162,9 @@ def _next_look(
 def _hours(
     paper: Paper, twins: Mapping[str, str], seeds: int, scale: str, project: Project
 ) -> dict[str, float]:
-    """Estimate the core-hours of a look's missing runs, from those of the same case and sampler.
+    """Estimate the core-hours of a look's missing runs, by experiment.
 
-    A sampler that the original experiment does not run counts with its case's mean. Returns them by
-    experiment; nothing if no run of one of them is finished.
+    Returns nothing if no run of one of them, or of the experiment that it repeats, is finished.
     """
     target, shared = run_stores(project.results, project.config)
     stores = [target, *shared]
@@ -171,23 +172,49 @@ def _hours(
     hours: dict[str, float] = {}
     for original, twin in twins.items():
         jobs = jobs_at(paper, project.config, scale, {original, twin})
-        times: dict[tuple[str, str], list[float]] = {}
-        for job in jobs.get(original, ()):
-            for run in job.runs:
-                if run.hash in finished and (result := store.find(stores, run.hash, None)):
-                    seconds = float(result.metadata["seconds"])
-                    times.setdefault((job.case, job.sampler), []).append(seconds)
-                    times.setdefault((job.case, ""), []).append(seconds)
-        if not times:
+        # Fresh runs first: the others are of earlier code, often on a busier machine.
+        known = [
+            _recorded_seconds(jobs.get(name, ()), finished, stores) for name in (twin, original)
+        ]
+        if not any(known):
             return {}
-        every = [second for seconds in times.values() for second in seconds]
         wanted = {*_first_seeds(paper, twin, seeds)}
         hours[twin] = 0.0
         for job in jobs[twin]:
-            known = times.get((job.case, job.sampler)) or times.get((job.case, "")) or every
             missing = sum(run.seed in wanted and run.hash not in finished for run in job.runs)
-            hours[twin] += missing * sum(known) / len(known) / 3600
+            hours[twin] += missing * _expected_seconds(job.case, job.sampler, known) / 3600
     return hours
+
+
+Seconds = Mapping[tuple[str, str], Sequence[float]]  # of finished runs, by case and sampler
+
+
+def _recorded_seconds(
+    jobs: Sequence[Job], finished: Collection[str], stores: Sequence[Path]
+) -> Seconds:
+    """Return the seconds of all finished runs of some jobs."""
+    seconds: dict[tuple[str, str], list[float]] = {}
+    for job in jobs:
+        for run in job.runs:
+            if run.hash in finished and (result := store.find(stores, run.hash, None)):
+                of_run = float(result.metadata["seconds"])
+                seconds.setdefault((job.case, job.sampler), []).append(of_run)
+    return seconds
+
+
+def _expected_seconds(case: str, sampler: str, known: Sequence[Seconds]) -> float:
+    """Average the seconds of a sampler's runs, of the first of `known` that has any.
+
+    Without any, all runs of the case count, or all runs at all.
+    """
+    for seconds in known:
+        if (case, sampler) in seconds:
+            return fmean(seconds[case, sampler])
+    every = [
+        (key, value) for seconds in known for key, values in seconds.items() for value in values
+    ]
+    of_case = [value for (other, _), value in every if other == case]
+    return fmean(of_case or [value for _, value in every])
 
 
 def _sentence(step: Step) -> str:
