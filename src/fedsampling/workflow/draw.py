@@ -22,7 +22,8 @@ from fedsampling.report.drawing.look import Look
 from fedsampling.report.drawing.style import legends_beginning_with, without_printed
 from fedsampling.runs.finished import Finished
 from fedsampling.runs.places import run_stores
-from fedsampling.workflow.judge import judge, warn_unfit
+from fedsampling.workflow.claim_context import warn_unfit
+from fedsampling.workflow.judge import judge
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.summarise import NotComputedError, selections_file, summarise
 
