@@ -13,7 +13,7 @@ from torch import nn
 
 import fedsampling as fs
 from fedsampling.base.contents import content_of
-from fedsampling.experiments.simulations.network import Training
+from fedsampling.experiments.networks.settings import Training
 from fedsampling.runs import store
 
 RNG = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from fedsampling.clients.recorded import RecordedAvailability, RecordedDelays, R
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_files import TABLES
 from fedsampling.data.user_tables import is_table
-from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
+from fedsampling.experiments.networks.settings import OPAQUE, Evaluation, Training
 from fedsampling.experiments.simulations.simulation import Seed, Seeds
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.samplers.protocol.base import Scheme

@@ -42,7 +42,8 @@ from fedsampling.base.records import check
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.evidence.directions import DIRECTIONS, declared
 from fedsampling.experiments.config import MIRROR_VARIABLE, Config
-from fedsampling.experiments.simulations.network import Training
+from fedsampling.experiments.networks.settings import Training
+from fedsampling.experiments.networks.training import Additions, train_network
 from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.samplers.protocol.base import Scheme
@@ -205,11 +206,13 @@ def train(
     ):
         network = own_network_of(model, checked, data, loss)
         with rewritten_line(named, checked.rounds, progress) as tell:
-            options = (tell, network, dict(metrics or {}), watch)
+            additions = Additions(
+                progress=tell, network=network, metrics=dict(metrics or {}), watch=watch
+            )
 
             def compute(saved: Checkpoint) -> list["pd.DataFrame"]:
                 folders = replace(context, checkpoint=saved)
-                return checked.on(data, source, numbers.seeds, folders, *options)
+                return train_network(checked, data, source, numbers.seeds, folders, additions)
 
             users_code = [model if is_own(model) else None, loss, metrics]
             tables = resumable(
