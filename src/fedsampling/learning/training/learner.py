@@ -32,7 +32,7 @@ from fedsampling.learning.training.participation import Participation, participa
 from fedsampling.learning.training.samples import DeviceSamples, Inputs
 from fedsampling.learning.training.selections import Selections
 from fedsampling.learning.training.server_optimisers import Server
-from fedsampling.learning.training.step import sgd_step
+from fedsampling.learning.training.step import Batch, Copies, sgd_step
 from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Reports, Slots
 
@@ -215,7 +215,7 @@ class NetworkLearner(Learner):
         present = np.arange(rows.shape[2]) < size[..., None]
         weight = self._tensor(present / np.maximum(size, 1)[..., None])
         rates = self.local.learning_rates(slots, rng.round, self.learning_rates)
-        step = self._tensor(rates[part])[:, None]
+        copies = Copies(w, start, velocity, self._tensor(rates[part])[:, None])
         keys = torch.from_numpy(dropout_keys(slots, rng)[part]).to(self.device)
         pooled_rows = torch.from_numpy(rows).to(self.device)
         losses = torch.zeros(size.shape, device=self.device)
@@ -223,12 +223,9 @@ class NetworkLearner(Learner):
         live = (size > 0).sum(1)  # slots that take each step
         for s, n in enumerate(live[live > 0]):
             x, y = self.samples.gather(pooled_rows[s, :n])
-            keep = Keeper(keys[:n], numbers[s])
-            local = w[:n], start[:n], velocity[:n], step[:n]
+            batch = Batch(x, y, weight[s, :n], Keeper(keys[:n], numbers[s]))
             with self.network.blaming():
-                losses[s, :n] = sgd_step(
-                    self.network, self.local, *local, x, y, weight[s, :n], keep
-                )
+                losses[s, :n] = sgd_step(self.network, self.local, copies.first(n), batch)
         mean = losses.cpu().double().numpy()
         self._parameters(w).sub_(self._parameters(start))
         return w, (mean * size).sum(0), (mean**2 * size).sum(0)
