@@ -1,0 +1,14 @@
+"""The command line: one thin command for each rule of the workflow, and some for inspection.
+
+Each step of the pipeline also runs by hand.  Heavy imports wait for their first use: ``--help`` and
+the workflow's calls must start quickly.  Each module adds its commands to the group.
+"""
+
+from fedsampling.cli import datasets as datasets
+from fedsampling.cli import maintain as maintain
+from fedsampling.cli import own_work as own_work
+from fedsampling.cli import prepare as prepare
+from fedsampling.cli import results as results
+from fedsampling.cli import steps as steps
+from fedsampling.cli.group import SECTIONS as SECTIONS
+from fedsampling.cli.group import main as main
