@@ -39,7 +39,7 @@ def half_sampled(summaries: Summaries) -> dict[int, Summary]:
     return {n: only(summaries[name], SHOWN) for n, name in HALF.items()}
 
 
-def has(summary: Summary, case: str, *samplers: str) -> bool:
+def was_run(summary: Summary, case: str, *samplers: str) -> bool:
     """Whether an experiment was run for a case with these samplers at this scale."""
     settings = summary.settings
     return case in settings["cases"] and set(samplers) <= settings["samplers"].keys()
@@ -72,7 +72,7 @@ def loss_pairs(
     return {
         f"{n} clients": paired_losses(summaries[name], first, second, case)
         for n, name in HALF.items()
-        if has(summaries[name], case, first, second) and comparable(summaries[name], smallest)
+        if was_run(summaries[name], case, first, second) and comparable(summaries[name], smallest)
     }
 
 
@@ -84,7 +84,7 @@ def gap_curve(
     Mean and 95 % t-interval over seeds; NaN where a run of either sampler has diverged. Empty if a
     sampler or the case was not run.
     """
-    if not has(summary, case, first, second):
+    if not was_run(summary, case, first, second):
         return pd.DataFrame(columns=["at", "mean", "low", "high", "n"])
     rows = summary.select((first, second), "loss", case, since=1)
     if seeds is not None:

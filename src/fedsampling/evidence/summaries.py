@@ -135,12 +135,12 @@ class Summary:
             ]
         chosen = np.sort(np.concatenate(parts)) if parts else np.array([], np.intp)
         if since > -np.inf or until < np.inf:
-            at = self._at[chosen]
+            at = self._rounds[chosen]
             chosen = chosen[(since <= at) & (at <= until)]
         return self.rows.take(chosen)
 
     @cached_property
-    def _at(self) -> Ints:
+    def _rounds(self) -> Ints:
         return self.rows["at"].to_numpy()
 
     @cached_property
