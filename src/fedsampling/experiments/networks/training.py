@@ -64,7 +64,7 @@ def train_network(
     keep_memory()
     learner = build_learner(settings, problem, data, context, additions.network)
     if variants:
-        learner.learning_rates = np.array([variant.work.step for variant in variants])
+        learner.stacks.learning_rates = np.array([variant.work.step for variant in variants])
         learner.server_step = np.array([variant.server_step for variant in variants])
     settings.check_memory(len(seeds), learner.network.dimension, problem.n_clients)
     sampler = build_sampler(settings, learner, seeds)
@@ -75,7 +75,7 @@ def train_network(
     callbacks = _callbacks(settings, learner, additions)
     with precise(context.device):
         history = train(learner, sampler, seeds, settings.rounds, callbacks, context.checkpoint)
-    context.notes["stack"] = learner.stack
+    context.notes["stack"] = learner.stacks.size
     learner.network.verify()
     return history.tables("since measurement" if settings.evaluation.thin else "each")
 
