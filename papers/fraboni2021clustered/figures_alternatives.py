@@ -8,16 +8,15 @@ import pandas as pd
 from fedsampling.evidence.statistics import compare, difference
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, judge_function
-from fedsampling.report.drawing.artefacts import (
+from fedsampling.report.drawing.alternatives import (
     Alternative,
-    Artefact,
-    Summaries,
     by_reason,
     counted,
     instead,
     tabulate,
     with_margin,
 )
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from . import claims, claims_gains
 

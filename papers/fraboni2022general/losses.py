@@ -32,6 +32,12 @@ TRAINED = {**COMPARED, "clustered": SCHEMES["clustered"]}  # in Figure 2
 # Experiments in which half of the clients are sampled, by the number of clients.
 HALF = {n: f"shakespeare_{n}" for n in (10, 20, 40, 80)}
 SHOWN = ("loss", "diverged_at")
+# What may differ from the paper, and its value in an experiment's settings.
+SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
+    "seeds": lambda settings: settings["seeds"],
+    "rounds": lambda settings: settings["rounds"],
+    "local steps": lambda settings: settings["work"]["steps"],
+}
 
 
 def half_sampled(summaries: Summaries) -> dict[int, Summary]:
@@ -112,10 +118,3 @@ def departures(summaries: Summaries, paper: Paper) -> str:
         elif word == "seeds":
             parts.append(f"{show_range(ours)} {word}")
     return f"Here: {', '.join(parts)}."
-
-
-SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
-    "seeds": lambda settings: settings["seeds"],
-    "rounds": lambda settings: settings["rounds"],
-    "local steps": lambda settings: settings["work"]["steps"],
-}
