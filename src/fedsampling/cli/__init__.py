@@ -4,11 +4,12 @@ Each step of the pipeline also runs by hand.  Heavy imports wait for their first
 the workflow's calls must start quickly.  Each module adds its commands to the group.
 """
 
-from fedsampling.cli import datasets as datasets
-from fedsampling.cli import maintain as maintain
-from fedsampling.cli import own_work as own_work
-from fedsampling.cli import prepare as prepare
-from fedsampling.cli import results as results
-from fedsampling.cli import steps as steps
 from fedsampling.cli.group import SECTIONS as SECTIONS
 from fedsampling.cli.group import main as main
+
+from . import datasets as datasets
+from . import maintain as maintain
+from . import own_work as own_work
+from . import prepare as prepare
+from . import results as results
+from . import steps as steps
