@@ -57,6 +57,8 @@ TESTS = {
     "samplers/protocol/prepared": "samplers/test_scheme samplers/guests/test_hostile_samplers",
     "samplers/similarity": "samplers/test_clustered",
     "samplers/simplex": "samplers/test_latency samplers/test_runtime",
+    "samplers/users/described": "samplers/test_one_run learning/training/test_validation",
+    "samplers/users/run_view": "samplers/test_one_run",
     "samplers/users/files": "samplers/test_scheme experiments/test_own_schemes",
     "theory/heterogeneity": "theory/test_heterogeneity samplers/test_latency",
     "theory/weights": "theory/test_weights papers/fraboni2022general/test_theory",

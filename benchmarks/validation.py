@@ -17,7 +17,9 @@ import timing
 import fedsampling as fs
 from fedsampling.base.streams import Draws
 from fedsampling.data.datasets.regression import Regression
-from fedsampling.experiments.simulations import federated, network
+from fedsampling.experiments.networks import training
+from fedsampling.experiments.networks.settings import Training
+from fedsampling.experiments.simulations import federated
 from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.learning.training.convex import ConvexWork
 from fedsampling.learning.training.local_work import LocalWork
@@ -89,7 +91,7 @@ def convex(runs: int) -> Game:
 def mlp(runs: int) -> Game:
     """Return an MLP on images of ten clients out of a hundred, five steps each."""
     data = fs.load("mnist", "by_digit", data="embedded")
-    settings = network.Training(
+    settings = Training(
         inputs="unit",
         model={"name": "mlp"},
         sampler={"name": "md", "m": 10},
@@ -97,8 +99,8 @@ def mlp(runs: int) -> Game:
         rounds=ROUNDS,
         evaluation={"every": ROUNDS},
     )
-    learner = network.build_learner(settings, data, "embedded", RunContext(Path(), None))
-    sampler = network.build_sampler(settings, learner, list(range(runs)))
+    learner = training.build_learner(settings, data, "embedded", RunContext(Path(), None))
+    sampler = training.build_sampler(settings, learner, list(range(runs)))
     return Game(learner, sampler, np.arange(runs))
 
 

@@ -18,6 +18,7 @@ REFERENCE = {
         "Base classes of samplers",
         [
             "samplers.users.one_run",
+            "samplers.users.run_view",
             "samplers.protocol.base",
             "samplers.protocol.slots",
             "samplers.protocol.draws",

@@ -5,6 +5,7 @@ available.  Samplers share seeds and are compared in pairs.  ``claims_theory.py`
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from fedsampling.evidence.rules import (
     verdict,
 )
 from fedsampling.evidence.statistics import (
+    Estimate,
     compare,
     difference,
     holm,
@@ -35,10 +37,10 @@ from fedsampling.report.drawing.artefacts import Summaries
 from .courses import BITS, course, population, title
 
 SCHEMES = ("full", "uniform", "optimal")
+RIVALS = ("full", "uniform")
 LATE = 30  # "at the end" is the mean of the measurements in this many last rounds
-
+SINGLE = "single rounds are random."  # ends the reasons of c3
 TUNED = "writers_tuned"  # uniform sampling at another step
-
 OPPOSITE: Mapping[Part, Part] = {"holds": "fails", "fails": "holds", "open": "open"}
 Sets = Mapping[str, tuple[Summary, str]]  # experiment and case of each dataset
 Courses = Mapping[str, pd.DataFrame]  # the course of every run, by set
@@ -134,6 +136,16 @@ def c2(
     )
 
 
+@dataclass(frozen=True)
+class BudgetNumbers:
+    """What c2 compares, by sampler: accuracies at a budget of bits, and bits to an accuracy."""
+
+    accuracy: Mapping[str, Estimate]  # at the budget
+    leads: Mapping[str, Estimate]  # accuracy of optimal sampling minus that of each rival
+    bits: Mapping[str, pd.Series]  # of each seed, to the accuracy
+    full_over_optimal: Estimate  # ratio of these bits
+
+
 def _at_budget(
     runs_of: Courses, claim: ClaimSpec, paper: Paper, budget: float, limit: float
 ) -> Finding:
@@ -144,64 +156,82 @@ def _at_budget(
     if not set(SCHEMES) <= set(runs["sampler"]):
         return Finding("inconclusive", "a sampler has no runs", "A sampler was left out.")
     goal, bits_ratio = paper.reported("accuracy") / 100, paper.reported("bits_ratio")
-    accuracies = {name: accuracy_at(runs, name, budget * BITS) for name in SCHEMES}
-    bits = {name: bits_to(runs, name, goal) for name in SCHEMES}
-    levels = {name: mean(values) for name, values in accuracies.items()}
-    rivals = ("full", "uniform")
-    leads = holm({name: (accuracies["optimal"], accuracies[name]) for name in rivals}, difference)
-    times = compare(bits["full"], bits["optimal"], ratio)
-    needs_fewer = above(times, 1)
-    if np.isinf(bits["full"]).any() and np.isfinite(bits["optimal"]).all():
-        # Runs of full participation that miss the goal need infinitely many bits.
-        needs_fewer = stated(bool((bits["full"] > bits["optimal"]).all()))
-    order = [*(above(lead, 0) for lead in leads.values()), needs_fewer]
     floor = goal - claim.margin
-    numbers = {
+    numbers = _budget_numbers(runs, budget, goal)
+    accuracy, times = numbers.accuracy, numbers.full_over_optimal
+    order: dict[str, Part] = {
+        **{
+            f"optimal above {name} at that budget": above(numbers.leads[name], 0) for name in RIVALS
+        },
+        "optimal needs fewer bits than full": _needs_fewer_bits(numbers),
+    }
+    sizes: dict[str, Part] = {
         f"optimal sampling has at least {100 * floor:g} % at that budget": above(
-            levels["optimal"], floor
+            accuracy["optimal"], floor
         ),
         **{
-            f"{name} has less than {100 * limit:g} %": OPPOSITE[above(levels[name], limit)]
-            for name in rivals
+            f"{name} has less than {100 * limit:g} %": OPPOSITE[above(accuracy[name], limit)]
+            for name in RIVALS
         },
         f"full needs {bits_ratio:g} times its bits": above(times, bits_ratio),
     }
-    if "fails" in order:
-        decided: Verdict = "contradicted"
-    elif "open" in order:
-        decided = "inconclusive"
-    else:
-        decided = "reproduced" if set(numbers.values()) == {"holds"} else "partly reproduced"
     words = {"holds": "yes", "fails": "no", "open": "undecided"}
-    reason = "; ".join(f"{name}: {words[part]}" for name, part in numbers.items())
-    at_budget = ", ".join(f"{name} {show_estimate(percent(e), '%')}" for name, e in levels.items())
-    sent = runs.groupby(["sampler", "seed"], observed=True)["bits"].max()
-    to_goal = ", ".join(
-        f"{name} {show(float(values.median()) / BITS, last=float(sent[name].min()) / BITS)}"
-        for name, values in bits.items()
-    )
+    reason = "; ".join(f"{name}: {words[part]}" for name, part in sizes.items())
+    shares = {name: percent(estimate) for name, estimate in accuracy.items()}
+    at_budget = ", ".join(f"{name} {show_estimate(share, '%')}" for name, share in shares.items())
     return Finding(
-        decided,
+        _order_and_sizes(order, sizes),
         f"at {budget:g}·10^8 bits: {at_budget}; median of the 10^8 bits to {100 * goal:g} %: "
-        f"{to_goal}; full over optimal {show_estimate(times)}",
+        f"{_median_bits(runs, numbers)}; full over optimal {show_estimate(times)}",
         f"{reason[:1].upper()}{reason[1:]}.",
         drawn=(
             *intervals(
-                {"optimal": percent(levels["optimal"])},
-                "% accuracy",
-                least=100 * floor,
-                paper=100 * goal,
+                {"optimal": shares["optimal"]}, "% accuracy", least=100 * floor, paper=100 * goal
             ),
-            *intervals(
-                {name: percent(levels[name]) for name in rivals}, "% accuracy", most=100 * limit
-            ),
+            *intervals({name: shares[name] for name in RIVALS}, "% accuracy", most=100 * limit),
             *intervals({"full over optimal": times}, "times", least=bits_ratio, paper=bits_ratio),
         ),
-        parts={
-            **{f"optimal above {name} at that budget": above(leads[name], 0) for name in rivals},
-            "optimal needs fewer bits than full": needs_fewer,
-            **numbers,
-        },
+        parts={**order, **sizes},
+    )
+
+
+def _budget_numbers(runs: pd.DataFrame, budget: float, goal: float) -> BudgetNumbers:
+    """Compare the samplers at a budget, in 10^8 bits, and by their bits to the accuracy `goal`."""
+    accuracies = {name: accuracy_at(runs, name, budget * BITS) for name in SCHEMES}
+    bits = {name: bits_to(runs, name, goal) for name in SCHEMES}
+    pairs = {name: (accuracies["optimal"], accuracies[name]) for name in RIVALS}
+    return BudgetNumbers(
+        accuracy={name: mean(values) for name, values in accuracies.items()},
+        leads=holm(pairs, difference),
+        bits=bits,
+        full_over_optimal=compare(bits["full"], bits["optimal"], ratio),
+    )
+
+
+def _needs_fewer_bits(numbers: BudgetNumbers) -> Part:
+    """Judge whether optimal sampling needs fewer bits than full participation."""
+    full, optimal = numbers.bits["full"], numbers.bits["optimal"]
+    if np.isinf(full).any() and np.isfinite(optimal).all():
+        # Runs of full participation that miss the goal need infinitely many bits.
+        return stated(bool((full > optimal).all()))
+    return above(numbers.full_over_optimal, 1)
+
+
+def _order_and_sizes(order: Mapping[str, Part], sizes: Mapping[str, Part]) -> Verdict:
+    """Decide c2: the order decides; if it holds, the sizes too must hold."""
+    if "fails" in order.values():
+        return "contradicted"
+    if "open" in order.values():
+        return "inconclusive"
+    return "reproduced" if set(sizes.values()) == {"holds"} else "partly reproduced"
+
+
+def _median_bits(runs: pd.DataFrame, numbers: BudgetNumbers) -> str:
+    """Write each sampler's median of the 10^8 bits to the accuracy, or the bits that it exceeds."""
+    sent = runs.groupby(["sampler", "seed"], observed=True)["bits"].max()
+    return ", ".join(
+        f"{name} {show(float(values.median()) / BITS, last=float(sent[name].min()) / BITS)}"
+        for name, values in numbers.bits.items()
     )
 
 
@@ -260,9 +290,6 @@ def _step(summary: Summary, case: str | None = None) -> float:
     return scale * float(summary.setting("work.step", case))
 
 
-SINGLE = "single rounds are random."
-
-
 def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge the share of the available clients that report under optimal sampling."""
     shares: list[pd.Series] = []
@@ -302,7 +329,7 @@ def c7_writers(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     pairs = {
         f"{rival} over optimal, Dataset {number}": (f"dataset{number}", rival, "optimal")
         for number in (2, 3)
-        for rival in ("full", "uniform")
+        for rival in RIVALS
     }
     return _bits_finding(pairs, summaries, claim, paper)
 

@@ -5,14 +5,8 @@ from math import inf
 
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper, judge_function
-from fedsampling.report.drawing.artefacts import (
-    Alternative,
-    Artefact,
-    Summaries,
-    by_reason,
-    tabulate,
-    with_margin,
-)
+from fedsampling.report.drawing.alternatives import Alternative, by_reason, tabulate, with_margin
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from . import claims
 

@@ -85,7 +85,7 @@ def costs_on(evaluation: Summary, tuning: Summary | None) -> pd.DataFrame:
 
 def costs_in_worlds(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """Return the table of :func:`costs_on`; `reference` are MD's runs, which set the targets."""
-    worlds = {seed: World.of(run) for (_, seed), run in _courses(reference).items()}
+    worlds = {seed: World.set_by(run) for (_, seed), run in _courses(reference).items()}
     rows = []
     for (sampler, seed), run in _courses(runs).items():
         if seed not in worlds:
@@ -127,7 +127,7 @@ class World(NamedTuple):
     gains: list[float]  # MD's gain over its initial score, averaged over each budget
 
     @classmethod
-    def of(cls, of_md: Course) -> "World":
+    def set_by(cls, of_md: Course) -> "World":
         """Return the target and the units of a world; MD's final score is the last quarter's."""
         first = of_md.score[of_md.at == 0][0]
         last_quarter = of_md.score[of_md.at > 0.75 * of_md.at.max()]

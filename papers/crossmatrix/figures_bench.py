@@ -39,8 +39,6 @@ SITUATIONS = [
     for unequal, skewed in ((None, None), *product((False, True), repeat=2))
     for information in map(frozenset, ((), ("delays",), ("losses", "updates"), INFORMATION))
 ]
-
-
 # Reruns of the benchmark's datasets: how their experiments' names begin, and what differs. Only
 # seconds depend on the delays.
 OTHER_DELAYS = {
@@ -226,19 +224,13 @@ def bench_reruns(summaries: Summaries, paper: Paper) -> Artefact:
             shared = shared_worlds(summaries[run], summaries[of])
             before.append(speed_ups_on(of, of, summaries, paper.folder, shared))
             again.append(speed_ups_on(of, run, summaries, paper.folder))
-        kinds = {"before": pd.concat(before), "again": pd.concat(again)}
-        samplers = sorted({*kinds["again"]["scheme"]} - {REFERENCE})
+        in_benchmark, in_rerun = pd.concat(before), pd.concat(again)
+        samplers = sorted({*in_rerun["scheme"]} - {REFERENCE})
         measures = ("seconds",) if start in OTHER_DELAYS else MEASURES
         for measure, name in product(measures, samplers):
-            columns: dict[str, object] = {"change": words, "measure": measure, "scheme": name}
-            columns["delays"] = start in OTHER_DELAYS
-            for kind, table in kinds.items():
-                part = table[table["measure"] == measure]
-                logs = by_family(part, [name])[name].dropna()
-                columns |= over_families(logs.to_numpy()).columns(kind, f"{kind}_")
-            part = part[part["scheme"] == name]
-            columns |= {"worst": float(np.exp(logs.min())), "families": len(logs)}
-            rows.append(columns | {"reached": part["reached"].sum(), "runs": part["runs"].sum()})
+            changed = {"change": words, "measure": measure, "scheme": name}
+            changed["delays"] = start in OTHER_DELAYS
+            rows.append(changed | _rerun_row(in_benchmark, in_rerun, measure, name))
     if not rows:
         reason = "No dataset was run again."
         return Artefact(pd.DataFrame(), table=pd.DataFrame({"": [reason]}), notes=(reason,))
@@ -257,3 +249,21 @@ def bench_reruns(summaries: Summaries, paper: Paper) -> Artefact:
         missed=table["runs"] - table["reached"],
     )
     return Artefact(table, table=shown)
+
+
+def _rerun_row(
+    before: pd.DataFrame, again: pd.DataFrame, measure: str, sampler: str
+) -> dict[str, object]:
+    """Return a sampler's speed-ups over families before and again; the others of the rerun."""
+    before, again = (table[table["measure"] == measure] for table in (before, again))
+    logs_before = by_family(before, [sampler])[sampler].dropna()
+    logs_again = by_family(again, [sampler])[sampler].dropna()
+    of_sampler = again[again["scheme"] == sampler]
+    return {
+        **over_families(logs_before.to_numpy()).columns("before", "before_"),
+        **over_families(logs_again.to_numpy()).columns("again", "again_"),
+        "worst": float(np.exp(logs_again.min())),
+        "families": len(logs_again),
+        "reached": of_sampler["reached"].sum(),
+        "runs": of_sampler["runs"].sum(),
+    }

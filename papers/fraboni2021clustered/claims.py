@@ -1,11 +1,10 @@
-"""Claims of Fraboni et al. 2021, judged by the rules in its ``paper.yaml``.
+"""Claims of Fraboni et al. 2021 except c10, judged by the rules in its ``paper.yaml``.
 
 Samplers of an experiment share seeds, and so initial models and batches: they are compared in
 pairs.  A diverged run leaves a comparison open.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,12 +12,10 @@ import pandas as pd
 
 from fedsampling.base.text import listed, show
 from fedsampling.evidence.rules import (
-    JOINT,
     above,
     close,
     equivalence,
     ordering,
-    over_choices,
     stated,
     verdict,
 )
@@ -36,36 +33,10 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding, Part, Verdict, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
-from fedsampling.report.drawing.style import SCHEMES, Line
 
-METRICS = {"loss": "loss", "accuracy": "accuracy", "labels": "digits"}  # by their name in runs
-Pairs = Mapping[str, tuple[pd.Series, pd.Series]]  # two samplers' numbers by seed
+from .lines import CLUSTERED, LATE, LINES, METRICS, by_alpha, late
 
-LINES = {
-    "md": Line("MD", SCHEMES["md"]),
-    "algorithm1": Line("Algorithm 1", SCHEMES["clustered_size"]),
-    "algorithm2": Line("Algorithm 2", SCHEMES["clustered_similarity"]),
-    "algorithm2-code": Line(
-        "Algorithm 2, Ward as in the code", SCHEMES["clustered_similarity"], variant=True
-    ),
-    "target": Line("target", SCHEMES["target"]),
-    "fedavg": Line("FedAvg", SCHEMES["fedavg"]),
-}
-CLUSTERED = ("algorithm1", "algorithm2")
-LATE = 0.5  # of the rounds: late losses are means from there on
 DIGITS = 10
-
-
-def by_alpha(summary: Summary) -> dict[float, str]:
-    """Return the case of each Dirichlet parameter α, in the paper's order."""
-    cases = summary.settings["cases"]
-    return {float(summary.setting("dataset.partition.alpha", case)): case for case in cases}
-
-
-def late(summary: Summary, sampler: str, metric: str = "loss", case: str = "base") -> pd.Series:
-    """Return the mean of a metric over the second half of the rounds, indexed by seed."""
-    last = summary.select(sampler, metric, case)["at"].max()
-    return summary.per_seed(sampler, metric, case, since=LATE * last)
 
 
 def all_clients_distinct(summary: Summary, sampler: str) -> pd.Series:
@@ -231,8 +202,9 @@ def c7(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
 
 def c8(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether both algorithms' late losses are below MD's under FedProx."""
-    md, *losses = (late(summaries["prox"], name) for name in ("md", *CLUSTERED))
-    pairs = {LINES[n].label: (md, loss) for n, loss in zip(CLUSTERED, losses, strict=True)}
+    summary = summaries["prox"]
+    md = late(summary, "md")
+    pairs = {LINES[name].label: (md, late(summary, name)) for name in CLUSTERED}
     return ordering(holm(pairs, difference), claim.margin, "loss, MD − algorithm")
 
 
@@ -357,58 +329,3 @@ def c13(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         reason = f"{finding.reason} Not run: {listed(open_parts)}."
         finding = replace(finding, verdict="partly reproduced", reason=reason)
     return replace(finding, parts={**finding.parts, **dict.fromkeys(open_parts, "open")})
-
-
-TIES = "ties broken at random"
-BY_DIGIT = "ties broken by number, clients numbered digit by digit"
-
-
-def c10(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge both algorithms against MD sampling, with either way to break Algorithm 1's ties.
-
-    All clients have equal sizes here.  Numbered digit by digit, with ties broken by number, each
-    of Algorithm 1's distributions consists of the clients of one digit.  This is target sampling,
-    whose runs are used.
-    """
-    summary = summaries["mnist"]
-    readings = {TIES: outperform(summary, claim)}
-    if "target" in set(summary.rows["sampler"]):
-        readings[BY_DIGIT] = outperform(renamed(summary, "target", "algorithm1"), claim)
-    return over_choices(readings, main=TIES)
-
-
-def outperform(summary: Summary, claim: ClaimSpec) -> Finding:
-    """Judge loss, accuracy and digits of both algorithms against MD sampling."""
-    return gains_finding(holm(gains_over_md(summary), difference), claim)
-
-
-def gains_over_md(summary: Summary) -> Pairs:
-    """Pair each quantity of both algorithms with MD sampling's, so that a gain is positive."""
-    pairs = {}
-    for name in CLUSTERED:
-        for metric, quantity in METRICS.items():
-            ours, md = late(summary, name, metric), late(summary, "md", metric)
-            pair = (md, ours) if metric == "loss" else (ours, md)
-            pairs[f"{LINES[name].label} {quantity}"] = pair
-    return pairs
-
-
-def gains_finding(gains: Mapping[str, Estimate], claim: ClaimSpec) -> Finding:
-    """Judge c10 by the gains over MD sampling."""
-    by_unit = (
-        intervals(
-            {name: gain for name, gain in gains.items() if name.endswith(unit)},
-            f"{unit}, gain over MD{JOINT}",
-            least=claim.margin,
-        )
-        for unit in METRICS.values()
-    )
-    return replace(ordering(gains, claim.margin, "gain over MD"), drawn=sum(by_unit, ()))
-
-
-def renamed(summary: Summary, sampler: str, name: str) -> Summary:
-    """Replace the runs of `name` with the runs of `sampler`."""
-    rows = summary.rows[summary.rows["sampler"] != name]
-    return replace(
-        summary, rows=rows.assign(sampler=rows["sampler"].astype(str).replace({sampler: name}))
-    )

@@ -8,18 +8,17 @@ import pandas as pd
 from fedsampling.evidence.statistics import compare, difference
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper, judge_function
-from fedsampling.report.drawing.artefacts import (
+from fedsampling.report.drawing.alternatives import (
     Alternative,
-    Artefact,
-    Summaries,
     by_reason,
     counted,
     instead,
     tabulate,
     with_margin,
 )
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
-from . import claims
+from . import claims, claims_gains
 
 NARROWER = 0.01  # margin of c3, instead of a tenth
 SMALLER_RUNS = ("c4", "c5", "c6", "c7", "c8")
@@ -28,7 +27,7 @@ SMALLER_RUNS = ("c4", "c5", "c6", "c7", "c8")
 def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     """Judge c3 and c10 again with other margins, rounds, intervals, and forms of the algorithms."""
     summary, c3, c10 = summaries["mnist"], paper.claims["c3"], paper.claims["c10"]
-    judged = {"c3": claims.c3(summaries, c3, paper), "c10": claims.c10(summaries, c10, paper)}
+    judged = {"c3": claims.c3(summaries, c3, paper), "c10": claims_gains.c10(summaries, c10, paper)}
     measured = sorted(summary.select("md", "loss")["at"].unique())
     middle, last = measured[len(measured) // 2], measured[-1]
     rows_until = summary.rows[summary.rows["at"] <= middle]  # claims read their second half
@@ -36,11 +35,11 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
     instead_of = f"instead of {last // 2} to {last}"
     first = f"rounds {middle // 2} to {middle} {instead_of}"
     readings = judged["c10"].readings
-    pairs = claims.gains_over_md(summary)
+    pairs = claims_gains.gains_over_md(summary)
     uncorrected = {name: compare(*pair, difference) for name, pair in pairs.items()}
     as_coded = []
     if "algorithm2-code" in set(summary.rows["sampler"]):
-        coded = {"mnist": claims.renamed(summary, "algorithm2-code", "algorithm2")}
+        coded = {"mnist": claims_gains.renamed(summary, "algorithm2-code", "algorithm2")}
         choice = "Ward's method as the authors' code applies it"
         as_coded = [instead("c3", choice, claims.c3(coded, c3, paper))]
     rows = [
@@ -48,11 +47,11 @@ def alternatives(summaries: Summaries, paper: Paper) -> Artefact:
         instead("c3", first, claims.c3(early, c3, paper)),
         *as_coded,
         counted("c10", "how Algorithm 1 breaks ties between clients of equal size", readings),
-        by_reason("c10", first, claims.outperform(early["mnist"], c10)),
+        by_reason("c10", first, claims_gains.outperform(early["mnist"], c10)),
         by_reason(
             "c10",
             "intervals not corrected for six comparisons",
-            claims.gains_finding(uncorrected, c10),
+            claims_gains.gains_finding(uncorrected, c10),
         ),
     ]
     for name in SMALLER_RUNS:

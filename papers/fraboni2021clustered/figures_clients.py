@@ -19,7 +19,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import CLASSES, panels
 
-from .claims import LINES, by_alpha
+from .lines import LINES, by_alpha
 
 HATCH = "////"
 PATCHES = [Patch(color=colour, label=str(c)) for c, colour in enumerate(CLASSES)]

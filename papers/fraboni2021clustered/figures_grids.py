@@ -11,7 +11,7 @@ from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import divergences, grid_ticks, losses_over_grid, over_grid
 from fedsampling.report.drawing.style import BLUE, GREEN, ORANGE, VERMILION, panels
 
-from .claims import LINES, late
+from .lines import LINES, late
 
 FEWEST_SEEDS = 3  # for an interval
 

@@ -16,7 +16,7 @@ from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import Panel, divergences, learning_grid, only, rolling
 from fedsampling.report.drawing.style import ORANGE, SKY, Line, printed_level, printed_words
 
-from .claims import LINES, by_alpha
+from .lines import LINES, by_alpha
 
 PANELS = {
     "clients": "distinct clients",

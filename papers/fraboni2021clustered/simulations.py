@@ -1,7 +1,7 @@
 """Run kind ``allocation``: the distributions r_ki of clustered samplers on real clients.
 
 Distributions by sample counts need no training.  Algorithm 2 needs the clients' updates: a network
-is trained as in :mod:`fedsampling.experiments.simulations.network`, and the distributions are
+is trained as in :mod:`fedsampling.experiments.networks.training`, and the distributions are
 computed from the updates that the sampler remembers.
 """
 
@@ -16,13 +16,9 @@ from fedsampling.base.records import Positive
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import NetworkData
 from fedsampling.data.federated import FederatedDataset
-from fedsampling.experiments.simulations.network import (
-    Evaluation,
-    NetworkSimulation,
-    build_learner,
-    build_sampler,
-    load_problem,
-)
+from fedsampling.experiments.networks.settings import Evaluation
+from fedsampling.experiments.networks.training import build_learner, build_sampler
+from fedsampling.experiments.simulations.network import NetworkSimulation, load_problem
 from fedsampling.experiments.simulations.simulation import (
     Progress,
     RunContext,

@@ -21,7 +21,7 @@ from fedsampling.theory.weights import clustered_covariance, statistics
 
 from .client_draws import deviations, our_choice
 from .corollary1 import margins, populations
-from .losses import has, loss_pairs, paired_losses
+from .losses import loss_pairs, paired_losses, was_run
 from .monte_carlo import EXACT, comparisons
 
 WEIGHTS_EQUAL = "weights equal in distribution"
@@ -156,7 +156,7 @@ def c8(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             summary, "uniform", "md", case
         )
         for case in summary.settings["cases"]
-        if has(summary, case, "md", "uniform")
+        if was_run(summary, case, "md", "uniform")
     }
     return ordering(holm(pairs, difference), claim.margin, "loss, Uniform − MD", ALL_ABOVE)
 

@@ -34,7 +34,7 @@ from fedsampling.report.drawing.style import (
 
 from .client_draws import deviations, our_choice
 from .figures_training import GAP, IMPORTANCES
-from .losses import HALF, SCHEMES, SHOWN, comparable, departures, has
+from .losses import HALF, SCHEMES, SHOWN, comparable, departures, was_run
 
 LONG_INTERVAL = 3  # times the median length; longer ones are clipped
 GRIDS = {"learning_rate": "Shakespeare", "cifar_learning_rate": "CIFAR-10"}
@@ -172,7 +172,8 @@ def by_choice(summaries: Summaries) -> pd.DataFrame:
     other_choices, main = summaries["choices"], summaries[HALF[10]]
     cases = [(other_choices, case, False) for case in other_choices.settings["cases"]]
     if comparable(other_choices, main, ("model", "work")):
-        cases += [(main, case, True) for case in IMPORTANCES if has(main, case, "md", "uniform")]
+        shown = [case for case in IMPORTANCES if was_run(main, case, "md", "uniform")]
+        cases += [(main, case, True) for case in shown]
     rounds, seeds = _common_rounds(summaries), other_choices.settings["seeds"]
     rows = []
     for summary, case, ours in cases:

@@ -32,9 +32,9 @@ from .losses import (
     departures,
     gap_curve,
     half_sampled,
-    has,
     loss_pairs,
     paired_losses,
+    was_run,
 )
 
 IMPORTANCES = {"equal": "$p_i = 1/n$", "samples": "$p_i = n_i/M$"}
@@ -127,7 +127,7 @@ def figure7(summaries: Summaries, paper: Paper) -> Artefact:
     pairs = {
         alpha: paired_losses(summary, "uniform", "md", case)
         for case, alpha in cases.items()
-        if has(summary, case)
+        if was_run(summary, case)
     }
     data, figure = _losses_and_differences(views, len(views), width=9.6, height=5.0)
     return Artefact(
@@ -157,7 +157,7 @@ def _draw_gaps(
         (m, name, pair) for name in experiments for m, pair in _sampler_pairs(paper, name).items()
     ]
     drawn = {m: (runs[name], pair) for m, name, pair in pairs if m >= fewest}
-    colours = dict(zip((m for m, *_ in pairs), COLOURS, strict=False))
+    colours = dict(zip((m for m, _, _ in pairs), COLOURS, strict=False))
     lines = {m: Line(f"$m = {m}$", colours[m]) for m in drawn}
     table = _gap_table(drawn, "m", since, main.settings["seeds"])
     names = {name: line for m, _, pair in pairs for name, line in _lines(pair, m).items()}
@@ -296,7 +296,7 @@ def _losses_and_differences(
         title = f"({letter}) {view.title}"
         above.append(Panel(losses, view.lines, "loss", view.case, title, LOSS))
         below.append(Panel(gaps, differences, "gap", view.case, "", "loss − MD’s", zero=True))
-        if has(view.summary, view.case):
+        if was_run(view.summary, view.case):
             drawn = (losses["case"] == view.case) & losses["sampler"].isin(view.lines)
             rows = _stacked([losses[drawn], gaps]).drop(columns="metric")
             parts.append(rows.assign(**view.columns))

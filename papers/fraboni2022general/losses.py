@@ -32,6 +32,12 @@ TRAINED = {**COMPARED, "clustered": SCHEMES["clustered"]}  # in Figure 2
 # Experiments in which half of the clients are sampled, by the number of clients.
 HALF = {n: f"shakespeare_{n}" for n in (10, 20, 40, 80)}
 SHOWN = ("loss", "diverged_at")
+# What may differ from the paper, and its value in an experiment's settings.
+SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
+    "seeds": lambda settings: settings["seeds"],
+    "rounds": lambda settings: settings["rounds"],
+    "local steps": lambda settings: settings["work"]["steps"],
+}
 
 
 def half_sampled(summaries: Summaries) -> dict[int, Summary]:
@@ -39,7 +45,7 @@ def half_sampled(summaries: Summaries) -> dict[int, Summary]:
     return {n: only(summaries[name], SHOWN) for n, name in HALF.items()}
 
 
-def has(summary: Summary, case: str, *samplers: str) -> bool:
+def was_run(summary: Summary, case: str, *samplers: str) -> bool:
     """Whether an experiment was run for a case with these samplers at this scale."""
     settings = summary.settings
     return case in settings["cases"] and set(samplers) <= settings["samplers"].keys()
@@ -72,7 +78,7 @@ def loss_pairs(
     return {
         f"{n} clients": paired_losses(summaries[name], first, second, case)
         for n, name in HALF.items()
-        if has(summaries[name], case, first, second) and comparable(summaries[name], smallest)
+        if was_run(summaries[name], case, first, second) and comparable(summaries[name], smallest)
     }
 
 
@@ -84,7 +90,7 @@ def gap_curve(
     Mean and 95 % t-interval over seeds; NaN where a run of either sampler has diverged. Empty if a
     sampler or the case was not run.
     """
-    if not has(summary, case, first, second):
+    if not was_run(summary, case, first, second):
         return pd.DataFrame(columns=["at", "mean", "low", "high", "n"])
     rows = summary.select((first, second), "loss", case, since=1)
     if seeds is not None:
@@ -112,10 +118,3 @@ def departures(summaries: Summaries, paper: Paper) -> str:
         elif word == "seeds":
             parts.append(f"{show_range(ours)} {word}")
     return f"Here: {', '.join(parts)}."
-
-
-SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
-    "seeds": lambda settings: settings["seeds"],
-    "rounds": lambda settings: settings["rounds"],
-    "local steps": lambda settings: settings["work"]["steps"],
-}

@@ -11,14 +11,8 @@ from fedsampling.base.text import plural
 from fedsampling.evidence.rules import stated, verdict
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper, judge_function
-from fedsampling.report.drawing.artefacts import (
-    Alternative,
-    Artefact,
-    Summaries,
-    by_reason,
-    instead,
-    tabulate,
-)
+from fedsampling.report.drawing.alternatives import Alternative, by_reason, instead, tabulate
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from . import claims, claims_trends
 from .printed_tables import PROPOSED

@@ -5,6 +5,7 @@ a time.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -100,6 +101,15 @@ def in_words(setting: str, variants: Summary) -> str:
     return f"{LINES[sampler].label}: {OF_ONE.get(changed, OF_ONE.get(name, '')).format(value)}"
 
 
+class Setting(NamedTuple):
+    """Mean runtimes in one setting."""
+
+    delays: str
+    name: str  # what differs from the chosen setting; or BASE, or REPORTED
+    seconds: Mapping[str, float]  # by sampler
+    random: float  # seconds of random selection
+
+
 def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
     """Tabulate mean runtimes of all settings.
 
@@ -113,18 +123,18 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
         summaries[name] for name in ("quadratic", "quadratic_sensitivity", "quadratic_variants")
     )
     base = runtimes(chosen, goal)
-    # Delays, setting, seconds by sampler, and random selection's seconds.
-    settings: list[tuple[str, str, Mapping[str, float], float]] = []
+    settings: list[Setting] = []
     for delays, artefact in TABLES.items():
         cells = printed(paper, artefact)["quadratic"]
         reported = {name: 1e3 * seconds.number for name, seconds in cells.items()}
-        settings.append((delays, REPORTED, reported, reported["random"]))
+        settings.append(Setting(delays, REPORTED, reported, reported["random"]))
         if means := mean_runtimes(base, delays):
-            settings.append((delays, BASE, means, means["random"]))
+            settings.append(Setting(delays, BASE, means, means["random"]))
     table = runtimes(shared, goal)
     for case, record in shared.settings["cases"].items():
         delays, means = record["delays"]["name"], mean_runtimes(table, case)
-        settings.append((delays, case.removeprefix(f"{delays}-"), means, means["random"]))
+        name = case.removeprefix(f"{delays}-")
+        settings.append(Setting(delays, name, means, means["random"]))
     table = runtimes(variants_of_one, goal)
     schemes = {record["name"]: name for name, record in chosen.settings["samplers"].items()}
     variants = [
@@ -135,14 +145,14 @@ def varied(summaries: Summaries, paper: Paper) -> pd.DataFrame:
     for delays in variants_of_one.settings["cases"]:
         random, means = mean_runtimes(base, delays)["random"], mean_runtimes(table, delays)
         for scheme, label in variants:
-            settings.append((delays, label, {scheme: means[label]}, random))
-    run_delays = {delays for delays, setting, *_ in settings if setting != REPORTED}
+            settings.append(Setting(delays, label, {scheme: means[label]}, random))
+    run_delays = {setting.delays for setting in settings if setting.name != REPORTED}
     rows = [
-        (delays, setting, name, seconds[name], _over(seconds[name], random))
-        for delays, setting, seconds, random in settings
-        if delays in run_delays
+        (each.delays, each.name, name, each.seconds[name], _over(each.seconds[name], each.random))
+        for each in settings
+        if each.delays in run_delays
         for name in LINES
-        if name in seconds
+        if name in each.seconds
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 

@@ -5,14 +5,8 @@ from collections.abc import Iterator
 
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper, judge_function
-from fedsampling.report.drawing.artefacts import (
-    Alternative,
-    Artefact,
-    Summaries,
-    instead,
-    tabulate,
-    with_margin,
-)
+from fedsampling.report.drawing.alternatives import Alternative, instead, tabulate, with_margin
+from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from . import claims
 from .claims_fall import share_finding

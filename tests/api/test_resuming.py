@@ -13,7 +13,6 @@ from torch import nn
 
 import fedsampling as fs
 from fedsampling.base.contents import content_of
-from fedsampling.experiments.simulations.network import Training
 from fedsampling.runs import store
 
 RNG = np.random.default_rng(0)
@@ -117,7 +116,7 @@ def test_finished_samplers_of_a_comparison_are_not_trained_again(tmp_path, monke
     samplers = {"waiting": Waiting(m=3), "md": fs.scheme("md", m=3)}
     work = {**WORK, "model": "softmax", "rounds": 3, "checkpoint": tmp_path}
     first = fs.compare(samplers, DATA, **work)
-    monkeypatch.setattr(Training, "on", None)
+    monkeypatch.setattr("fedsampling.api.train.train_network", None)
     pd.testing.assert_frame_equal(fs.compare(samplers, DATA, **work), first)
     with pytest.raises(fs.InputError, match="'NoneType' object is not callable"):
         fs.compare(samplers, DATA, **(work | {"step": 0.2}))

@@ -15,7 +15,7 @@ from fedsampling.api import keywords
 from fedsampling.api.train import train
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.partitions.partition import Partition
-from fedsampling.experiments.simulations.network import Evaluation, Training
+from fedsampling.experiments.networks.settings import Evaluation, Training
 from fedsampling.learning.training.local_work import LocalWork
 
 SCRIPT = Path(__file__).with_name("typed_script.py")

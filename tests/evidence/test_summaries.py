@@ -10,7 +10,7 @@ import pytest
 from tests.shared import line_of
 
 from fedsampling.base.errors import InputError
-from fedsampling.evidence import summaries
+from fedsampling.evidence import joining, summaries
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
 from fedsampling.runs import store
@@ -40,11 +40,11 @@ class Runs:
         self.manifest.write_text(json.dumps({"job": JOB, "runs": runs}))
 
     def named(self):
-        return summaries.runs_of_manifest(self.manifest, JOB, self.seeds, [self.store])
+        return joining.runs_of_manifest(self.manifest, JOB, self.seeds, [self.store])
 
     def summarise(self):
         facts = {"scale": "quick", "data": "embedded"}
-        summaries.write(self.named(), {"settings": {"rounds": 30}}, facts, self.out)
+        joining.write(self.named(), {"settings": {"rounds": 30}}, facts, self.out)
         return summaries.load(self.out)
 
 
@@ -137,14 +137,14 @@ class TestProvenance:
         table = pd.concat([run_table(0), pd.DataFrame(rows)], ignore_index=True)
         path, facts = tmp_path / "selections.csv", {"scale": "quick"}
         result = store.Result(table, metadata(0))
-        summaries.write([("base", "md", result)], {}, facts, runs.out, path)
+        joining.write([("base", "md", result)], {}, facts, runs.out, path)
         assert path.read_text().splitlines() == [
             "case,sampler,seed,round,client,weight,reported,seconds",
             "base,md,0,1,4,0.5,True,7.5",
             "base,md,0,1,2,0.0,False,30.0",
         ]
         with_others = summaries.load(runs.out)
-        summaries.write(
+        joining.write(
             [("base", "md", store.Result(run_table(0), metadata(0)))], {}, facts, runs.out
         )
         pd.testing.assert_frame_equal(with_others.rows, summaries.load(runs.out).rows)
@@ -154,7 +154,7 @@ class TestProvenance:
         result = runs.named()
         result += [("vouched", sampler, run) for _, sampler, run in result[:1]]
         settings = {"cases": {"base": {}, "vouched": {}}}
-        summaries.write(result, settings, {"scale": "paper"}, runs.out)
+        joining.write(result, settings, {"scale": "paper"}, runs.out)
         summary = summaries.load(runs.out)
         assert summary.provenance["unverified"] is True
         vouched = summary.only(["vouched"])
@@ -174,7 +174,7 @@ class TestProvenance:
     def test_delays_of_files_that_nobody_vouches_for_are_unverified(self, delays, data, unverified):
         settings = {"kind": "network", "delays": {"name": delays}}
         run = metadata(0, spec={"settings": settings, "data": data, "seed": 0})
-        assert summaries.provenance([run])["unverified"] is unverified
+        assert joining.provenance([run])["unverified"] is unverified
 
 
 class TestDamage:

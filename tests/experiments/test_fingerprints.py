@@ -80,6 +80,9 @@ def test_code_changes_the_fingerprint_but_comments_and_layout_do_not(package, te
         ("m = Field(1, description='clients')", "m = Field(2, description='clients')", True),
         ("m = Field('a')", "m = Field('b')", True),
         ("m = hashed_if_set(1, 'clients')", "m = hashed_if_set(1, 'all')", False),
+        ("def f():\n    'Of m.'", "def f():\n    'Of all m.'  # why", False),
+        ("class A:\n    'Of m.'\n    m = 1", "class A:\n    'Of all m.'\n    m = 1", False),
+        ("def f():\n    return 'm'", "def f():\n    return 'all m'", True),
     ],
 )
 def test_messages_and_descriptions_do_not_change_the_fingerprint(package, before, after, moves):

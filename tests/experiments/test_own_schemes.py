@@ -62,6 +62,28 @@ def test_the_files_code_is_part_of_the_hash_of_its_samplers_runs_only(jobs, forg
         assert (first[name].runs, first[name].code) == (job.runs, job.code)
 
 
+def test_rewording_the_file_changes_no_run(jobs):
+    written = SCHEME.replace("import numpy as np", "from pydantic import Field").replace(
+        "    def weigh(self, state, slots, view, rng):\n",
+        '    """All clients."""\n\n'
+        "    least: float = Field(0, description='of a weight')\n\n"
+        "    def weigh(self, state, slots, view, rng):\n"
+        '        """Return the importances."""\n'
+        "        if view.p.min() < self.least:\n"
+        "            raise ValueError('an importance is too small')\n",
+    )
+    reworded = (
+        written.replace("All clients.", "Every client.")
+        .replace("of a weight", "smallest weight")
+        .replace("Return the importances.", "Weigh by importance.")
+        .replace("an importance is too small", "small importance")
+    )
+    changed = written.replace("Field(0,", "Field(-1,")
+    first, again, other = (jobs(text)["mine_of_a_test"] for text in (written, reworded, changed))
+    assert (first.runs, first.code) == (again.runs, again.code)
+    assert first.runs[0].hash != other.runs[0].hash
+
+
 def test_a_job_of_the_workflow_runs_the_users_sampler(tmp_path, monkeypatch, forget_own_files):
     (tmp_path / "mine.py").write_text(SCHEME)
     settings = {**SETTINGS, "schemes": [str(tmp_path / "mine.py")]}

@@ -9,7 +9,7 @@ import yaml
 from tests.shared import ROOT
 
 from fedsampling.base.files import read_record, sha256, write_record
-from fedsampling.evidence import summaries
+from fedsampling.evidence import joining
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import load_paper
 from fedsampling.report import site
@@ -123,7 +123,7 @@ def _summarise(root, key, hashes):
         for seed, name in enumerate(hashes)
     ]
     out = root / "results" / "summaries" / key / "runs.parquet"
-    summaries.write(runs, {"cases": {"base": {}}}, {"scale": "quick"}, out)
+    joining.write(runs, {"cases": {"base": {}}}, {"scale": "quick"}, out)
 
 
 def add_cards(root):

@@ -66,8 +66,10 @@ def tables(kind, seeds=(0,), **changes):
 
 
 def column(table, metric):
-    """Values of a metric by ``at``."""
-    return table[table["metric"] == metric].set_index("at")["value"]
+    """Values of a metric by ``at``; there must be some, so that tests compare something."""
+    rows = table[table["metric"] == metric]
+    assert len(rows), f"the table has no {metric}"
+    return rows.set_index("at")["value"]
 
 
 def wide(table):

@@ -72,7 +72,7 @@ def slots_of(number):
 
 def trained(stacked, number, seeds):
     theta = stacked.start(seeds)
-    return stacked.train(theta, slots_of(number), Draws(seeds, 0))[0]
+    return stacked.stacks.train(theta, slots_of(number), Draws(seeds, 0))[0]
 
 
 @pytest.fixture
@@ -198,37 +198,37 @@ class TestMemoryOfAGpu:
     def limited(self, monkeypatch):
         def limit(fits):
             stacked = learner("mlp")
-            train_stack = stacked._train_stack
+            train_stack = stacked.stacks._train_stack
 
             def checked(start, *arguments):
                 if len(start) > fits:
                     raise torch.OutOfMemoryError("CUDA out of memory")
                 return train_stack(start, *arguments)
 
-            monkeypatch.setattr(stacked, "_train_stack", checked)
+            monkeypatch.setattr(stacked.stacks, "_train_stack", checked)
             return stacked
 
         return limit
 
     def test_half_as_many_slots_train_at_once_after_it_is_exhausted(self, limited, capsys):
         stacked, seeds = limited(5), np.arange(2)
-        stacked.stack = 10
+        stacked.stacks.size = 10
         expected = trained(learner("mlp"), 20, seeds)
         assert torch.equal(trained(stacked, 20, seeds), expected)
-        assert stacked.stack == 5
+        assert stacked.stacks.size == 5
         assert "5 slots train at once" in capsys.readouterr().err
 
     def test_it_may_be_exhausted_once(self, limited):
         stacked = limited(4)
-        stacked.stack = 10
+        stacked.stacks.size = 10
         with pytest.raises(torch.OutOfMemoryError):
             trained(stacked, 20, np.arange(2))
 
     def test_a_resumed_job_keeps_its_stack(self, limited):
         stacked = limited(5)
-        stacked.stack = 10
+        stacked.stacks.size = 10
         theta = stacked.start(np.arange(2))
         trained(stacked, 20, np.arange(2))
         resumed = learner("mlp")
         resumed.restore(stacked.state(theta))
-        assert (resumed.stack, resumed.halved) == (5, True)
+        assert (resumed.stacks.size, resumed.stacks.halved) == (5, True)

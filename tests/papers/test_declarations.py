@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 from papers.chen2022optimal.courses import LINES as OPTIMAL
-from papers.fraboni2021clustered.claims import LINES as CLUSTERED
+from papers.fraboni2021clustered.lines import LINES as CLUSTERED
 from papers.fraboni2022general.losses import SCHEMES as GENERAL
 from papers.harshvardhan2025latency.printed_tables import LINES as LATENCY
 from papers.rizk2022importance.lines import SCHEMES as IMPORTANCE

@@ -13,7 +13,7 @@ from tests.shared import ROOT
 
 from fedsampling.base.errors import CorruptError, InputError
 from fedsampling.base.files import read_record, write_record
-from fedsampling.evidence import summaries
+from fedsampling.evidence import joining, summaries
 from fedsampling.learning.training.checkpoint import Checkpoint, Snapshot
 from fedsampling.learning.training.history import JobHistory
 from fedsampling.runs import store
@@ -42,7 +42,7 @@ def published_file(path):
 def summary_file(path):
     runs = [("base", "full", run) for run in store.load_together(PUBLISHED).values()]
     settings = {"settings": {"rounds": 30}, "cases": {"base": {}}}
-    summaries.write(runs, settings, {"scale": "paper", "data": "official"}, path)
+    joining.write(runs, settings, {"scale": "paper", "data": "official"}, path)
 
     def read(file):
         summary = summaries.load(file)
@@ -65,8 +65,7 @@ def manifest_file(path):
 
     def read(file):
         return [
-            _content(run)
-            for _, _, run in summaries.runs_of_manifest(file, JOB, seeds, [path.parent])
+            _content(run) for _, _, run in joining.runs_of_manifest(file, JOB, seeds, [path.parent])
         ]
 
     return read

@@ -84,7 +84,7 @@ def copied_into_an_environment_of_conda(environment, project, package):
     }
     command = ["bash", "envs/fedsampling.post-deploy.sh"]
     subprocess.run(command, cwd=project, env=os.environ | variables, check=True)
-    (copy,) = environment.glob("lib/python*/site-packages/fedsampling/cli.py")
+    (copy,) = environment.glob("lib/python*/site-packages/fedsampling/cli")
     assert copy.parent.with_name("fedsampling-0.1.0.dist-info").is_dir()
     verb = (environment / "bin/fedsampling").read_text().splitlines()
     assert verb[0] == f"#!{environment / 'bin/python'}"

@@ -42,9 +42,5 @@ for experiment in target_experiments:
         name:
             experiment
         input:
-            [
-                f"<results>/{file}"
-                for paper in [experiment.split("/")[0]]
-                for file in plan.drawn(paper)
-            ],
+            collect("<results>/{file}", file=plan.drawn(experiment.split("/")[0])),
         localrule: True

@@ -1,7 +1,7 @@
 """The arguments of the public functions, checked and converted to settings of experiments."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from fedsampling.clients.recorded import RecordedAvailability, RecordedDelays, R
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_files import TABLES
 from fedsampling.data.user_tables import is_table
-from fedsampling.experiments.simulations.network import OPAQUE, Evaluation, Training
+from fedsampling.experiments.networks.settings import OPAQUE, Evaluation, Training
 from fedsampling.experiments.simulations.simulation import Seed, Seeds
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.samplers.protocol.base import Scheme
@@ -89,14 +89,14 @@ def training_settings(
         return check(Training, training, "")
 
 
-def check_data(data: Any) -> None:
+def check_data(data: object) -> None:
     """Check that the argument `data` has clients."""
     if not isinstance(data, FederatedDataset):
         fix = "use fedsampling.load, federated or from_frame"
         raise InputError(f"data: {described(data)} is invalid; {fix}")
 
 
-def is_own(model: Any) -> bool:
+def is_own(model: object) -> bool:
     """Whether a model is a user's module or a function, not a record or its class."""
     record = isinstance(model, type) and issubclass(model, Strict)
     return callable(model) and not record and not isinstance(model, Strict)
@@ -120,7 +120,7 @@ def own_network_of(
     return with_loss(settings.model.build(sample, data.classes), loss, sample, data.classes)
 
 
-def with_labels(samplers: Sequence[Choice]) -> dict[str, Any]:
+def with_labels(samplers: Iterable[Choice]) -> dict[str, Scheme]:
     """Label samplers by name; add the settings where names are equal."""
     if isinstance(samplers, str) or not isinstance(samplers, Iterable):
         raise InputError(f"samplers: {described(samplers)} is invalid; must be a list or a dict")
@@ -131,7 +131,7 @@ def with_labels(samplers: Sequence[Choice]) -> dict[str, Any]:
         for item in samplers
     ]
     names = [item.named for item in checked]
-    labels: dict[str, Any] = {}
+    labels: dict[str, Scheme] = {}
     for name, item in zip(names, checked, strict=True):
         settings = item.model_dump(exclude_unset=True, exclude={"name"})
         text = " ".join(f"{key}={value}" for key, value in settings.items())
@@ -201,7 +201,7 @@ def naming_keywords() -> Iterator[None]:
         raise InputError(*(line.lstrip(".: ") for line in lines)) from None
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     """Describe a value by itself or by its type."""
     if isinstance(value, str | int | float):
         return repr(value)

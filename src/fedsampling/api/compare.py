@@ -85,12 +85,12 @@ def compare(
 
     if isinstance(samplers, pd.DataFrame):
         raise InputError("samplers: is one history; pass several as a dict, {label: history}")
-    labelled = labelled_samplers(samplers)
-    first = reference or next(iter(labelled))
-    if all(isinstance(sampler, pd.DataFrame) for sampler in labelled.values()):
+    if histories := _histories(samplers):
         if data is not None or training or tune:
             raise InputError("samplers: are histories; remove data and the training settings")
-        return ranking(labelled, metric, first, larger)
+        return ranking(histories, metric, reference or next(iter(histories)), larger)
+    labelled = labelled_samplers(samplers)
+    first = reference or next(iter(labelled))
     if data is None:
         raise InputError("data: missing; pass a dataset, such as fedsampling.load('mnist', …)")
     if reference is not None and reference not in labelled:
@@ -110,13 +110,23 @@ def compare(
         chosen = {
             label: {key: plain_numbers(rows.at[label, key]) for key in tune} for label in labelled
         }
-    histories = {
+    trained = {
         label: train(data, sampler, **(keywords | chosen[label]))
         for label, sampler in labelled.items()
     }
-    table = ranking(histories, metric, first, larger)
+    table = ranking(trained, metric, first, larger)
     if tune is not None:
         attrs = table.attrs
         table = table.join(rows, on="sampler")
         table.attrs = {**attrs, "tuned": [*rows]}
     return table
+
+
+def _histories(
+    samplers: "Sequence[Choice] | Mapping[str, Choice | pd.DataFrame]",
+) -> "dict[str, pd.DataFrame]":
+    """Return the histories that are passed in place of samplers; none if some are samplers."""
+    if not isinstance(samplers, Mapping):
+        return {}
+    histories = {key: each for key, each in samplers.items() if isinstance(each, pd.DataFrame)}
+    return histories if len(histories) == len(samplers) else {}

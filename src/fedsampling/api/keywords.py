@@ -8,10 +8,15 @@ from fedsampling.api.arguments import Choice
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import ArrayLike
 
+    from fedsampling.base.records import Strict
     from fedsampling.learning.models.own import OwnModel
     from fedsampling.learning.models.own_losses import Loss
     from fedsampling.learning.training.own_metrics import Metric
+
+    # A choice, or a table, file or array of your own.
+    Recorded = Choice | Path | ArrayLike | pd.DataFrame
 
 
 class TrainingSettings(TypedDict, total=False):
@@ -30,11 +35,10 @@ class TrainingSettings(TypedDict, total=False):
     server_step: float
     server: Choice | None
     until: Choice | None
-    # delays and availability: a name, a record, or a table, file or array of your own
-    delays: Any
-    availability: Any
+    delays: "Recorded | None"
+    availability: "Recorded | None"
     # clients that fail after selection: a probability, one for each client, or a dict
-    failures: Any
+    failures: "float | ArrayLike | Mapping[str, Any] | Strict | None"
     request: Literal["round", "passes"]
     # measurements
     each_until: int
@@ -100,7 +104,7 @@ class DatasetSettings(TypedDict, total=False):
     tests: int
     dimension: int
     eigenvalues: tuple[float, float]
-    noise: Any
+    noise: float | tuple[float, float] | Mapping[str, float]
     iid: bool
     variant: Literal["text", "code"]
     # tables and arrays of your own, ``name="files"``

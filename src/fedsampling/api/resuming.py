@@ -18,7 +18,7 @@ from fedsampling.base.stopping import Stop, Stopped, stopping_on_signals
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_arrays import sha256_of
 from fedsampling.experiments.fingerprints import fingerprint
-from fedsampling.experiments.simulations.network import Training
+from fedsampling.experiments.networks.settings import Training
 from fedsampling.learning.training.checkpoint import NEVER, Checkpoint
 
 if TYPE_CHECKING:

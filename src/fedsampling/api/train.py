@@ -42,7 +42,8 @@ from fedsampling.base.records import check
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.evidence.directions import DIRECTIONS, declared
 from fedsampling.experiments.config import MIRROR_VARIABLE, Config
-from fedsampling.experiments.simulations.network import Training
+from fedsampling.experiments.networks.settings import Training
+from fedsampling.experiments.networks.training import Additions, train_network
 from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.samplers.protocol.base import Scheme
@@ -169,7 +170,7 @@ def train(
     [0, 1, 2]
     """
     from fedsampling.api.history import history_of
-    from fedsampling.evidence.histories import NAMES, PREFIX
+    from fedsampling.evidence.histories import NAMES
     from fedsampling.runs.environment import device as available_device
 
     check_data(data)
@@ -177,20 +178,7 @@ def train(
     keywords |= {"batch": batch, "step": step, "rounds": rounds, "evaluate_every": evaluate_every}
     keywords.setdefault("selections", True)
     checked = checked_settings(data, scheme, model=model, **keywords)
-    if metrics is not None and not (
-        isinstance(metrics, Mapping) and all(isinstance(name, str) for name in metrics)
-    ):
-        raise InputError(f"metrics: {described(metrics)} is invalid; must map names to functions")
-    directions = declared(metrics or {})
-    if metrics and not len(data.x_test):
-        raise InputError(
-            "metrics: the data have no test samples to measure; make some (test_share=0.2, x_test)"
-        )
-    if hidden := [name for name in metrics or {} if name.startswith(PREFIX)]:
-        raise InputError(
-            f"metrics: {hidden[0]!r} is invalid; {PREFIX!r} begins the metrics of single clients: "
-            "use another name"
-        )
+    directions = _directions(metrics, data)
     numbers = check(Numbers, {"seeds": plain_numbers(seeds), "threads": plain_numbers(threads)}, "")
     mirror = os.environ.get(MIRROR_VARIABLE) or None
     context = RunContext(CACHE, mirror, available_device(check(Config, {"device": device}, "")))
@@ -205,11 +193,13 @@ def train(
     ):
         network = own_network_of(model, checked, data, loss)
         with rewritten_line(named, checked.rounds, progress) as tell:
-            options = (tell, network, dict(metrics or {}), watch)
+            additions = Additions(
+                progress=tell, network=network, metrics=dict(metrics or {}), watch=watch
+            )
 
             def compute(saved: Checkpoint) -> list["pd.DataFrame"]:
                 folders = replace(context, checkpoint=saved)
-                return checked.on(data, source, numbers.seeds, folders, *options)
+                return train_network(checked, data, source, numbers.seeds, folders, additions)
 
             users_code = [model if is_own(model) else None, loss, metrics]
             tables = resumable(
@@ -218,13 +208,35 @@ def train(
     _warn_of_divergence(dict(zip(numbers.seeds, tables, strict=True)), checked.work.step, data)
     history = history_of(tables, numbers.seeds, data.names)
     history.attrs[DIRECTIONS] = directions
-    settings_used = {**checked.model_dump(mode="json"), "seeds": [*numbers.seeds]}
-    if is_own(model):
-        settings_used["model"] = described(model)
-    history.attrs[SETTINGS] = settings_used
+    own_model = {"model": described(model)} if is_own(model) else {}
+    used = {**checked.model_dump(mode="json"), "seeds": [*numbers.seeds], **own_model}
+    history.attrs[SETTINGS] = used
     if data.names is not None and checked.evaluation.by_client:
         history.attrs[NAMES] = tuple(data.names)
     return history
+
+
+def _directions(
+    metrics: "Mapping[str, Metric] | None", data: FederatedDataset
+) -> Mapping[str, bool]:
+    """Check a user's metrics; return for those that declare it whether larger is better."""
+    from fedsampling.evidence.histories import PREFIX
+
+    if metrics is None:
+        return {}
+    if not isinstance(metrics, Mapping) or not all(isinstance(name, str) for name in metrics):
+        raise InputError(f"metrics: {described(metrics)} is invalid; must map names to functions")
+    directions = declared(metrics)
+    if metrics and not len(data.x_test):
+        raise InputError(
+            "metrics: the data have no test samples to measure; make some (test_share=0.2, x_test)"
+        )
+    if hidden := [name for name in metrics if name.startswith(PREFIX)]:
+        raise InputError(
+            f"metrics: {hidden[0]!r} is invalid; {PREFIX!r} begins the metrics of single clients: "
+            "use another name"
+        )
+    return directions
 
 
 def checked_settings(

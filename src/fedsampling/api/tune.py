@@ -93,7 +93,7 @@ def tune(
 
 
 def trials_of(
-    samplers: Any,
+    samplers: "Sequence[Choice] | Mapping[str, Choice]",
     data: FederatedDataset,
     grid: Grid,
     metric: str,
@@ -167,7 +167,7 @@ class _Holdout(Strict):
 
 
 def check_all(
-    labelled: Mapping[str, Any],
+    labelled: Mapping[str, Choice],
     data: FederatedDataset,
     training: dict[str, Any],
     trials: Sequence[dict[str, Any]] = ({},),
@@ -180,9 +180,16 @@ def check_all(
                 checked_settings(data, sampler, **settings)
 
 
-def labelled_samplers(samplers: Any) -> dict[str, Any]:
+def labelled_samplers(
+    samplers: "Sequence[Choice] | Mapping[str, Choice | pd.DataFrame]",
+) -> dict[str, Choice]:
     """Return the samplers by label."""
-    labelled = dict(samplers) if isinstance(samplers, Mapping) else with_labels(samplers)
+    labelled: dict[str, Choice] = {}
+    by_label = samplers if isinstance(samplers, Mapping) else with_labels(samplers)
+    for label, each in by_label.items():
+        if isinstance(each, pd.DataFrame):
+            raise InputError(f"samplers: {label!r} is a history; pass only histories, or none")
+        labelled[label] = each
     if not labelled:
         raise InputError("samplers: empty; pass at least one")
     return labelled

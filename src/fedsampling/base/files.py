@@ -1,9 +1,5 @@
 """Reading and atomic writing: a reader never sees an incomplete file.
 
-A folder that steps write to may come from somebody else, with links that lead out of it.  All files
-are written, renamed and removed by functions of this module, which refuse to follow such links
-(:func:`guard`).
-
 The pipeline writes every file through :func:`write_bytes` or :func:`replacing`: the content goes to
 a temporary file in the same folder, is flushed to the disk, and replaces the target by a rename,
 which POSIX makes atomic.  After a power failure either the old or the new file exists, complete.
@@ -11,6 +7,10 @@ which POSIX makes atomic.  After a power failure either the old or the new file 
 A file is corrupt only if its digest or its decoding fails.  A file that cannot be read, for lack of
 permission, of file descriptors or of memory, or because a disk or server fails, may be intact: it
 is reported in one line, and never renamed, replaced or taken for missing.
+
+A folder that steps write to may come from somebody else, with links that lead out of it.  All files
+are written, renamed and removed by functions of this module, which refuse to follow such links
+(:func:`guard`).
 """
 
 import errno

@@ -161,7 +161,7 @@ def remember(states: Mapping[str, str]) -> None:
 
 def changed(states: Mapping[str, str]) -> list[str]:
     """Return the keys of the inputs whose state is another one now."""
-    return [key for key, before in states.items() if not _is(key, before)]
+    return [key for key, before in states.items() if not _is_in_state(key, before)]
 
 
 def state(key: str) -> str:
@@ -205,7 +205,7 @@ def _version(library: str) -> str:
     return ""
 
 
-def _is(key: str, before: str) -> bool:
+def _is_in_state(key: str, before: str) -> bool:
     """Whether an input has a state."""
     kind, _, name = key.partition(" ")
     if kind not in (FILE, CODE) or key == PACKAGE_TREE:

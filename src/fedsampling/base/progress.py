@@ -35,7 +35,9 @@ def rewritten_line(
     name: str, total: int, show: bool | None = None
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function of `done` that rewrites a line on stderr; it is erased at the end."""
-    if not (sys.stderr.isatty() or _in_a_notebook() if show is None else show):
+    if show is None:
+        show = sys.stderr.isatty() or _in_a_notebook()
+    if not show:
         yield lambda done: None
         return
     began = last = time.monotonic()

@@ -39,19 +39,19 @@ class Stop:
     def __call__(self) -> bool:
         """Return whether to stop; after the first call, signals no longer end the process."""
         self.is_polled = True
-        return self._due()
+        return self._is_due()
 
     def begin(self) -> None:
         """Start the next job; it has not checked for a stop yet."""
         self.is_polled = False  # first: from here on a signal ends the process
-        if self._due():
+        if self._is_due():
             raise Stopped("stopped before it began")
 
     def request(self) -> None:
         """Request the job to stop."""
         self._requested = True
 
-    def _due(self) -> bool:
+    def _is_due(self) -> bool:
         return self._requested or (self._end is not None and time.monotonic() >= self._end)
 
 

@@ -114,10 +114,10 @@ def assign(delays: Delays, clients: int, seed: int) -> Delays:
     """
     n = len(delays.base)
     order = stream(seed, "delays.assign").permutation(n)
-    return _at(delays, order[np.arange(clients) % n])
+    return _of_places(delays, order[np.arange(clients) % n])
 
 
-def _at(delays: Delays, place: Ints) -> Delays:
+def _of_places(delays: Delays, place: Ints) -> Delays:
     """Give client i the delays of ``place[i]``."""
     noise = delays.noise
     if isinstance(noise, LogNormalDelay):
@@ -235,4 +235,4 @@ class SyntheticDelays(DelayModel, name="synthetic"):
             return delays
         place = np.empty(len(n_samples), np.int64)
         place[np.lexsort((delays.mean, n_samples))] = np.argsort(delays.mean)
-        return _at(delays, place)
+        return _of_places(delays, place)

@@ -161,7 +161,7 @@ def hold_out(
 
     `share`: rounded down for each client, so that every client keeps some samples. `rng`: chooses
     the samples. `keep_owner`: whether they remain their client's own; otherwise, the test set is
-    common to all clients. Returns with the same importances; the previous test set is dropped.
+    common to all clients. Importances stay the same; the previous test set is dropped.
     """
     n_holdout = (share * data.n_samples).astype(np.int64)
     if not n_holdout.any():
@@ -210,9 +210,8 @@ def _fault(data: FederatedDataset) -> str:
             return f"targets must be {target.__name__}, not {labels.dtype}"
         if part.ndim < 2 or len(part) != len(labels) or (classes is None and labels.ndim != 1):
             return f"samples {part.shape} and targets {labels.shape} do not fit together"
-        if (part.dtype, part.shape[1:]) != (x.dtype, x.shape[1:]) or labels.shape[1:] != y.shape[
-            1:
-        ]:
+        is_alike = (part.dtype, part.shape[1:]) == (x.dtype, x.shape[1:])
+        if not is_alike or labels.shape[1:] != y.shape[1:]:
             return "training and test samples differ in type or shape"
         if not (_finite(part) and _finite(labels)):
             return "samples and targets must be finite"

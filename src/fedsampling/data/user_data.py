@@ -8,11 +8,12 @@ import inspect
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError, check_known, naming
 from fedsampling.base.lazy import pd
 from fedsampling.base.records import Seed, Share, Strict, check
@@ -111,28 +112,14 @@ def federated(
     options = {"test_share": test_share, "importance": importance, "name": name, "seed": seed}
     checked = check(Options, {**options, "tokens": tokens}, "")
     name, seed = checked.name, checked.seed
-    if is_dataset(x) and y is None:
-        x, y = samples_of(x, "x")
-    if is_dataset(x_test) and y_test is None:
-        x_test, y_test = samples_of(x_test, "x_test")
-    if (x_test is None) != (y_test is None):
-        raise InputError("x_test, y_test: one is missing; pass both or neither")
-    if y is None:
-        raise InputError("y: missing; pass a label for each sample")
-    if x_test is not None and test_share is not None:
-        raise InputError("test_share: cannot be combined with x_test; remove one of the two")
-    notes: list[str] = []
-    x, y, clients = aligned_rows({"x": x, "y": y, "clients": clients}, notes)
-    arguments = {"x_test": x_test, "y_test": y_test, "clients_test": clients_test}
-    x_test, y_test, clients_test = aligned_rows(arguments, notes)
-    x, layout = aligned(x, "x", None, notes)
-    if x_test is not None:
-        x_test, _ = aligned(x_test, "x_test", layout, notes)
-    warn_of(notes)
-    train = labelled(x, y, "", tokens)
+    passed = Passed(x, y, clients).unpacked("x")
+    passed_tests = Passed(x_test, y_test, clients_test).unpacked("x_test")
+    _check_complete(passed, passed_tests, test_share)
+    passed, passed_tests = _aligned(passed, passed_tests)
+    train = labelled(passed.x, passed.y, "", tokens)
     test = Labelled(train.x[:0], train.y[:0])
-    if x_test is not None:
-        test = labelled(x_test, y_test, "_test", tokens)
+    if passed_tests.x is not None:
+        test = labelled(passed_tests.x, passed_tests.y, "_test", tokens)
     labels = np.unique(train.y)
     train, test, classes = with_numbered_labels(train, test, tokens)
     if classes is None and may_be_labels(train.y):
@@ -145,39 +132,26 @@ def federated(
     if test_share is not None and assigned is not None and assigned.needs_tests:
         train, test = _split(train, test_share, seed)
         test_share = None
-    names = owner = owner_test = None
-    if clients is not None:
-        names, owner = np.unique(owners(clients, len(train.y)), return_inverse=True)
-        owner = owner.astype(np.int64)
-    if clients_test is not None:
-        if names is None or x_test is None or partition is not None:
-            raise InputError(
-                "clients_test: needs clients and x_test; cannot be combined with partition"
-            )
-        tested = owners(clients_test, len(test.y), "clients_test")
-        owner_test = places(tested, names, "clients_test")
-    content = (*train, *test, *(part for part in (owner, owner_test) if part is not None))
-    inputs = {name: sha256_of(*content)}
-    samples = Samples(name, *train, *test, classes, writer=owner, inputs=inputs)
-    if assigned is not None:
-        _check_fits(assigned, samples, is_regression=classes is None)
-        data, names = assigned.share_out(samples, seed, importance), None
-    elif owner is not None:
-        tests = None
-        if owner_test is not None:
-            sizes = np.bincount(owner_test, minlength=owner.max() + 1)  # some clients have none
-            tests = np.argsort(owner_test, kind="stable"), starts(sizes)
-        data = gather(samples, by_owner(owner), tests, importance)
-    else:
-        raise InputError(
-            "clients, partition: both missing; pass each sample's owner, or a partition"
-        )
+    owned = _numbered_owners(passed, passed_tests, len(train.y), len(test.y), assigned)
+    content = (*train, *test, *(part for part in (owned.train, owned.test) if part is not None))
+    samples = Samples(
+        name=name,
+        x=train.x,
+        y=train.y,
+        x_test=test.x,
+        y_test=test.y,
+        classes=classes,
+        writer=owned.train,
+        writer_test=owned.test,
+        inputs={name: sha256_of(*content)},
+    )
+    data = _shared_out(samples, assigned, seed, importance)
     if test_share is not None:
         with naming("test_share"):
             data = hold_out(data, test_share, stream(seed, "holdout"), keep_owner=True)
     if (test_share or checked.test_share) and classes is not None and not tokens:
         _check_labels(data, labels)
-    return _described(data, names, client_info)
+    return _described(data, owned.names if assigned is None else None, client_info)
 
 
 class SampleOptions(TypedDict, total=False):
@@ -208,6 +182,96 @@ class Options(Strict):
     seed: Seed = 0
     tokens: bool = False
     encode: Encode | None = None
+
+
+class Passed(NamedTuple):
+    """Samples as passed: inputs, labels and owners, each None if it is missing."""
+
+    x: Any
+    y: Any
+    clients: ArrayLike | None
+
+    def unpacked(self, argument: str) -> "Passed":
+        """Return the samples of a dataset of pairs, passed as `argument`, as arrays."""
+        if not is_dataset(self.x) or self.y is not None:
+            return self
+        x, y = samples_of(self.x, argument)
+        return self._replace(x=x, y=y)
+
+    def with_aligned_rows(self, suffix: str, notes: list[str]) -> "Passed":
+        """Return the samples with their rows in one order."""
+        arguments = {f"{name}{suffix}": values for name, values in self._asdict().items()}
+        return Passed(*aligned_rows(arguments, notes))
+
+
+class Owners(NamedTuple):
+    """The clients' names in the order of their numbers, and the owner's number of each sample.
+
+    Each is None if it is missing.
+    """
+
+    names: NDArray[Any] | None = None
+    train: Ints | None = None
+    test: Ints | None = None
+
+
+def _check_complete(train: Passed, test: Passed, test_share: float | None) -> None:
+    """Check that samples have labels, and that tests are passed in one way only."""
+    if (test.x is None) != (test.y is None):
+        raise InputError("x_test, y_test: one is missing; pass both or neither")
+    if train.y is None:
+        raise InputError("y: missing; pass a label for each sample")
+    if test.x is not None and test_share is not None:
+        raise InputError("test_share: cannot be combined with x_test; remove one of the two")
+
+
+def _aligned(train: Passed, test: Passed) -> tuple[Passed, Passed]:
+    """Return samples with rows in one order, and tests with the columns of the samples."""
+    notes: list[str] = []
+    train = train.with_aligned_rows("", notes)
+    test = test.with_aligned_rows("_test", notes)
+    x, layout = aligned(train.x, "x", None, notes)
+    x_test = test.x
+    if x_test is not None:
+        x_test, _ = aligned(x_test, "x_test", layout, notes)
+    warn_of(notes, stacklevel=4)
+    return train._replace(x=x), test._replace(x=x_test)
+
+
+def _numbered_owners(
+    train: Passed, test: Passed, size: int, test_size: int, partition: Partition | None
+) -> Owners:
+    """Return the number of each sample's owner, of `size` samples and `test_size` tests."""
+    names = owner = None
+    if train.clients is not None:
+        names, owner = np.unique(owners(train.clients, size), return_inverse=True)
+        owner = owner.astype(np.int64)
+    if test.clients is None:
+        return Owners(names, owner)
+    if names is None or test.x is None or partition is not None:
+        raise InputError(
+            "clients_test: needs clients and x_test; cannot be combined with partition"
+        )
+    tested = owners(test.clients, test_size, "clients_test")
+    return Owners(names, owner, places(tested, names, "clients_test"))
+
+
+def _shared_out(
+    samples: Samples, partition: Partition | None, seed: int, importance: Importance
+) -> FederatedDataset:
+    """Give each client the samples that a partition assigns, or that it owns."""
+    if partition is not None:
+        _check_fits(partition, samples, is_regression=samples.classes is None)
+        return partition.share_out(samples, seed, importance)
+    if samples.writer is None:
+        raise InputError(
+            "clients, partition: both missing; pass each sample's owner, or a partition"
+        )
+    tests = None
+    if (owner := samples.writer_test) is not None:
+        sizes = np.bincount(owner, minlength=samples.writer.max() + 1)  # some clients have none
+        tests = np.argsort(owner, kind="stable"), starts(sizes)
+    return gather(samples, by_owner(samples.writer), tests, importance)
 
 
 def _split(samples: Labelled, share: float, seed: int) -> tuple[Labelled, Labelled]:

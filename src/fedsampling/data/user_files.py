@@ -128,7 +128,7 @@ def read_table(
 ) -> "pd.DataFrame":
     """Read a table; in text, only empty cells are missing, and no text is taken for a number.
 
-    `written`: of samples, whose columns of numbers may have no text.
+    `written`: how the cells of samples are written; then, text in a column of numbers is refused.
     """
     with blaming_file("write it again"), warnings.catch_warnings():
         if path.suffix == ".parquet":

@@ -86,11 +86,11 @@ def aligned(x: Any, argument: str, layout: Layout | None, notes: list[str]) -> t
     return x.iloc[:, places] if hasattr(x, "iloc") else np.asarray(x)[:, places], layout
 
 
-def warn_of(notes: Sequence[str]) -> None:
-    """Warn of what was aligned."""
+def warn_of(notes: Sequence[str], stacklevel: int = 3) -> None:
+    """Warn of what was aligned; `stacklevel` as in :func:`warnings.warn`."""
     if notes:
         more = f"; and {len(notes) - 1} more" if len(notes) > 1 else ""
-        warnings.warn(f"{notes[0]}{more}", stacklevel=3)
+        warnings.warn(f"{notes[0]}{more}", stacklevel=stacklevel)
 
 
 def is_image(value: Any) -> bool:

@@ -18,6 +18,13 @@ LABELS: Mapping[str, str] = {
     "transfer": "other data",
     "preliminary": "smaller runs",
 }
+# The preliminary verdict in place of a rule's verdict, for runs smaller than the paper's.
+PRELIMINARY: Mapping[Verdict, Verdict] = {
+    "reproduced": "supports",
+    "partly reproduced": "partly supports",
+    "contradicted": "opposes",
+    "inconclusive": "insufficient data",
+}
 
 
 def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> Finding:
@@ -49,15 +56,6 @@ def graded(finding: Finding, evidence: RunEvidence, transfer: bool = False) -> F
         readings=readings,
         grade="preliminary",
     )
-
-
-# The preliminary verdict in place of a rule's verdict, for runs smaller than the paper's.
-PRELIMINARY: Mapping[Verdict, Verdict] = {
-    "reproduced": "supports",
-    "partly reproduced": "partly supports",
-    "contradicted": "opposes",
-    "inconclusive": "insufficient data",
-}
 
 
 def not_run(experiments: Mapping[str, str]) -> Finding:

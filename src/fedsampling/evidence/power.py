@@ -29,7 +29,7 @@ def seeds_needed(interval: Interval, effect: float | None = None) -> float:
     """Compute the number of seeds for a t-interval to exclude the nearest bound with 80 % power.
 
     `effect`: assumed true value, by default the observed one.  Ratios are compared by logarithms.
-    The number is infinite beyond :data:`MAX_SEEDS`, or if the interval's is unknown.
+    It is infinite beyond :data:`MAX_SEEDS`, and if the interval has no bound or fewer than 2 seeds.
     """
     scale = log if interval.unit.startswith("times") and interval.low > 0 else float
     value = scale(interval.value if effect is None else effect)

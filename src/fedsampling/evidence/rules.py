@@ -94,6 +94,7 @@ def equivalence(
     margin: float,
     quantity: str,
     contrast: Contrast = ratio,
+    *,
     level: float = LEVEL,
     why: Mapping[Verdict, str] = EQUIVALENCE,
     contrary_decides: bool = True,

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,18 +19,13 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from fedsampling.base.arrays import Ints
-from fedsampling.base.errors import CorruptError
-from fedsampling.base.files import decoding, read_bytes, remove, write_text
+from fedsampling.base.files import decoding, read_bytes
 from fedsampling.base.nested import merge
-from fedsampling.evidence.selections import are_selections, selections
 from fedsampling.evidence.statistics import half_width
-from fedsampling.runs import noted_parquet, store
+from fedsampling.runs import noted_parquet
 
 SUMMARY = "fedsampling.summary"  # kind of file
 NAMES, NUMBERS = ["case", "sampler", "metric"], ["seed", "at"]  # all columns but ``value``
-SELECTIONS = [
-    *("case", "sampler", "seed", "round", "client", "weight", "reported", "seconds"),
-]  # columns of a file of selections
 KEYS = ["case", "sampler", "metric", "at"]
 # Intervals of fewer seeds are useless: Student's factor is 13 for two seeds and 4 for three.
 FEWEST_SEEDS = 3
@@ -42,8 +37,6 @@ BOUNDS = {
     **dict.fromkeys(("loss", "test_loss"), (0.0, np.inf)),
     **dict.fromkeys(("msd", "agent_distance", "data_distance"), (0.0, np.inf)),
 }
-
-Run = tuple[str, str, store.Result]  # with its case and sampler
 
 
 @dataclass(frozen=True, eq=False)  # hashed by identity, so that papers can cache by summary
@@ -135,12 +128,12 @@ class Summary:
             ]
         chosen = np.sort(np.concatenate(parts)) if parts else np.array([], np.intp)
         if since > -np.inf or until < np.inf:
-            at = self._at[chosen]
+            at = self._rounds[chosen]
             chosen = chosen[(since <= at) & (at <= until)]
         return self.rows.take(chosen)
 
     @cached_property
-    def _at(self) -> Ints:
+    def _rounds(self) -> Ints:
         return self.rows["at"].to_numpy()
 
     @cached_property
@@ -186,88 +179,6 @@ def _matches(value: str, options: str | Sequence[str] | None) -> bool:
     return value in options
 
 
-def runs_of_manifest(
-    manifest: Path, job: str, seeds: Mapping[str, int], stores: Sequence[Path]
-) -> list[Run]:
-    """Load the runs that a manifest lists, which must be exactly those in `seeds`, by hash."""
-    try:
-        digests = _digests_in(manifest, job, seeds)
-        runs: dict[str, store.Result] = {}
-        problems: list[str] = []
-        block, case = manifest.with_suffix("").name, manifest.parent.parent.name
-        for run, seed in seeds.items():
-            others = False
-            for result in store.versions(stores, run):
-                if result.metadata["digest"] == digests[run]:
-                    runs[run] = result
-                    break
-                others = True
-            else:
-                fault = "different from the manifest" if others else store.why_absent(stores, run)
-                problems.append(
-                    f"{block} of {case}/{manifest.parent.name}: run {run} (seed {seed}) is "
-                    f"{fault}; run the same command to recompute it"
-                )
-        if problems:
-            raise CorruptError(*problems)
-    except CorruptError:
-        remove(manifest)
-        raise
-    case, sampler = manifest.parent.parent.name, manifest.parent.name
-    return [(case, sampler, result) for result in runs.values()]
-
-
-def _digests_in(manifest: Path, job: str, seeds: Mapping[str, int]) -> dict[str, Any]:
-    """Return the digests of a manifest's runs, by hash."""
-    with decoding(manifest, "missing or corrupt", "run the same command to rebuild it"):
-        content = json.loads(read_bytes(manifest))
-        listed = [(run["hash"], run["seed"]) for run in content["runs"]]
-        digests = {run["hash"]: run["digest"] for run in content["runs"]}
-        if (content["job"], listed) == (job, list(seeds.items())):
-            return digests
-    raise CorruptError(
-        f"{manifest}: must list exactly the {len(seeds)} runs of {job}; "
-        "run the same command to rebuild it"
-    )
-
-
-def write(
-    runs: Sequence[Run],
-    settings: Mapping[str, Any],
-    facts: Mapping[str, Any],
-    out: Path,
-    selected: Path | None = None,
-) -> None:
-    """Gather runs into one file, with the experiment's settings and the configuration's `facts`.
-
-    Runs that recorded who was selected have these rows in the CSV file `selected`, if it is given.
-    """
-    metadata: dict[str, list[Mapping[str, Any]]] = {}
-    for case, _, result in runs:
-        metadata.setdefault(case, []).append(result.metadata)
-    by_case = {case: provenance(runs) for case, runs in metadata.items()}
-    rows = pd.concat([result.table for _, _, result in runs], ignore_index=True)
-    lengths = [len(result.table) for _, _, result in runs]
-    rows = rows.assign(
-        case=pd.Categorical([case for case, _, _ in runs]).repeat(lengths),
-        sampler=pd.Categorical([sampler for _, sampler, _ in runs]).repeat(lengths),
-        seed=np.repeat([result.metadata["spec"]["seed"] for _, _, result in runs], lengths),
-        metric=rows["metric"].astype("category"),
-    )
-    if (recorded := are_selections(rows)).any():
-        if selected is not None:
-            write_text(selected, selections(rows[recorded])[SELECTIONS].to_csv(index=False))
-        rows = rows[~recorded].reset_index(drop=True)
-        rows["metric"] = rows["metric"].cat.remove_unused_categories()
-    table = pa.Table.from_pandas(rows, preserve_index=False)
-    costs = {
-        result.metadata["hash"]: (result.metadata["seconds"], result.metadata["device"])
-        for _, _, result in runs
-    }
-    noted = {"settings": settings, "facts": dict(facts), "by_case": by_case, "costs": costs}
-    noted_parquet.write(out, SUMMARY, table, json.dumps({**noted, "digest": digest(rows)}))
-
-
 def load(path: Path) -> Summary:
     """Open and verify a summary."""
     with decoding(path, "missing or corrupt", "delete it and rerun the command"):
@@ -311,27 +222,6 @@ def digest(rows: pd.DataFrame) -> str:
     return content.hexdigest()
 
 
-def provenance(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Join the metadata of runs: counts, sums, and every value that occurred."""
-    return joined(
-        {
-            "runs": 1,
-            "seeds": [run["spec"]["seed"]],
-            "hashes": [run["hash"]],
-            **{key: [] if run[key] is None else [str(run[key])] for key in VARYING},
-            "versions": run["versions"],
-            "seconds": run["seconds"],
-            "peak_mb": run["peak_mb"],
-            "started": run["started"],
-            "finished": run["finished"],
-            "inputs": run["inputs"],
-            "unverified": run["unverified"] or _unverified_delays(run),
-            "run_data": [run["spec"]["data"]],
-        }
-        for run in metadata
-    )
-
-
 def joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Join the provenance of several groups of runs."""
     parts = list(parts)
@@ -347,20 +237,3 @@ def joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "inputs": {name: digest for part in parts for name, digest in part["inputs"].items()},
         "unverified": any(part["unverified"] for part in parts),
     }
-
-
-def _unverified_delays(run: Mapping[str, Any]) -> bool:
-    """Whether only this project has checked a file that a run's delays are drawn from."""
-    delays = run["spec"].get("settings", run["spec"]).get("delays") or {}
-    if run["spec"]["data"] != "official" or "name" not in delays:
-        return False
-    return _has_unverified_files(delays["name"])
-
-
-@cache
-def _has_unverified_files(delays: str) -> bool:
-    from fedsampling.clients.delays import DelayModel
-    from fedsampling.data.sources.sources import SOURCES
-
-    read = DelayModel.member(delays).official
-    return any(source.unverified for source in SOURCES.values() if source.dataset in read)

@@ -1,236 +1,163 @@
 """The pages of the report: fills the templates with the content.
 
 :mod:`fedsampling.report.content` reads the content, :mod:`fedsampling.report.site` assembles the
-folder.  ``templates/`` holds layout and text; this module prepares the values that they show.
+folder.  ``templates/`` holds layout and text; this module prepares the values of each page, and
+:mod:`fedsampling.report.page_templates` those that all pages share.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from fedsampling.base import files
-from fedsampling.base.text import listed, show
-from fedsampling.evidence.grades import LABELS
-from fedsampling.evidence.recomputed import (
-    ACCURACY_TOLERANCE,
-    TOLERANCE,
-    Recomputed,
-    recheck_sentence,
-)
-from fedsampling.evidence.verdicts import GRADES, Grade
+from fedsampling.base.text import listed
+from fedsampling.evidence.recomputed import ACCURACY_TOLERANCE, TOLERANCE, recheck_sentence
+from fedsampling.evidence.verdicts import GRADES
 from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
 from fedsampling.learning.training.costs import INFORMATION_COSTS
-from fedsampling.report import citation, claim_pictures, content, formats, overview, standing
-from fedsampling.report.citation import Software
+from fedsampling.report import citation, formats, overview, standing
 from fedsampling.report.content import (
     FROM_PUBLISHED_RUNS,
     Chapter,
     ExperimentViews,
     period,
     provenances,
+    settings,
 )
-from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing import style
-from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
 from fedsampling.report.formats import as_json
-from fedsampling.report.names import dataset_name, display_name
-from fedsampling.report.text import TEMPLATES, environment
+from fedsampling.report.names import display_name
+from fedsampling.report.page_templates import PageContent, page_templates
+from fedsampling.report.text import TEMPLATES
+from fedsampling.report.verdicts_file import verdicts_json
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
-from fedsampling.report.which_sampler.comparison import (
-    Comparison,
-    read_comparisons,
-)
+from fedsampling.report.which_sampler.comparison import Comparison
 
 COMMANDS = {
     "This report, from finished runs": FROM_PUBLISHED_RUNS,
     "Everything recomputed, at paper scale": "snakemake --cores all "
     "--config scale=paper shipped=false",
 }
-# CSS class of each grade: filled, dotted or hatched for other data, outlined for smaller runs.
-GRADE_CLASSES: Mapping[Grade, str] = {
-    "paper's size": "verdict",
-    "paper's size on unverified data": "verdict unverified",
-    "transfer": "verdict transfer",
-    "preliminary": "preliminary",
-    "not run": "not-run",
-}
 ADVICE = "bench_advice"  # artefact of the cross matrix: the advice in several situations
 LEFT_OUT = "left_out"  # artefact of the cross matrix whose notes say who is left out
 ROUND_COSTS = "round_costs"  # table of the cross matrix
-# The pages that every page links to; others are added if they exist.
-SITE_PAGES: Mapping[str, str] = {
-    "index.html": "All papers",
-    "claims.html": "All claims",
-    "figures.html": "Figures",
-    "about.html": "Reproduce, cite, check",
-}
-# Functions that templates use as filters, by their names.
-FILTERS = (
-    dataset_name,
-    claim_pictures.axes,
-    claim_pictures.strips,
-    formats.exhibit_name,
-    formats.in_words,
-    formats.recorded_duration,
-    formats.setting,
-    claim_pictures.settings_plots,
-    formats.statistic,
-    formats.typeset,
-    formats.typeset_html,
-    overview.claim_groups,
-    overview.claim_parts,
-    show,
-    standing.outcome,
-    standing.standing,
-    slug,
-)
 _VENDOR = Path(__file__).with_name("vendor")
 LIBRARY_VERSION = json.loads((_VENDOR / "package.json").read_text("utf-8"))["version"]
 
 
-def write(
-    root: Path,
-    chapters: Sequence[Chapter],
-    software: Software,
-    targets: str,
-    options: str = "",
-    cards: Sequence[Card] = (),
-    recomputed: Sequence[Recomputed] = (),
-    explored: Sequence[ExperimentViews] = (),
-) -> list[str]:
-    """Write the pages and all files that they need into `root`; return those that are results.
+@dataclass(frozen=True)
+class Page:
+    """A file of the report, and how it is rendered."""
 
-    There is a page of the datasets if there are cards, a page of all samplers if the cross matrix
-    is shown, and the run explorer if there are views. Files of artefacts, cards and views are in
-    `root` already. `targets` is the folder of artefacts, as in Snakemake's targets. The commands
-    that are shown end with `options`, which repeat the settings of this report.
-    """
-    templates = environment(autoescape=True)
-    templates.filters |= {function.__name__: function for function in FILTERS}
-    templates.filters["with_options"] = lambda text: formats.with_options(text, options)
-    templates.tests |= {
-        "contains": lambda sequence, item: item in sequence,
-        "contained_in": lambda item, sequence: item in sequence,
-        "numbered": lambda exhibit: formats.NUMBERED.fullmatch(exhibit.artefact) is not None,
-    }
-    matrix = next((chapter for chapter in chapters if chapter.key == CROSS_MATRIX), None)
-    comparisons = read_comparisons(root / CROSS_MATRIX) if matrix else {}
-    comparison = comparisons.get("rounds")
-    templates.globals |= {
-        "cards": cards,
-        "comparison": comparison,
-        "advice": {measure: each.advice() for measure, each in comparisons.items()},
-        "exceptions": {measure: each.exceptions for measure, each in comparisons.items()},
-        "reference": REFERENCE,
-        "chapters": chapters,
-        "explored": explored,
-        "printed_numbers": lambda chapter, exhibit: formats.printed_numbers(
-            exhibit.artefact, chapter.paper.reports, chapter.claims
-        ),
-        "size": lambda exhibit: formats.size_attributes(
-            root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
-        ),
-        "cite": lambda chapter, claim: citation.of_claim(
-            software, chapter.paper, claim, chapter.provenance(claim.artefact)
-        ),
-        "cite_exhibit": lambda chapter, exhibit: citation.of_exhibit(
-            software, chapter.paper, exhibit, formats.exhibit_name(exhibit)
-        ),
-        "software": software,
-        "answers": overview.ANSWERS,
-        "classes": GRADE_CLASSES,
-        "columns": overview.COLUMNS,
-        "glyphs": overview.GLYPHS,
-        "labels": LABELS,
-        "legend": overview.legend,
-        "targets": targets,
-    }
-    templates.globals["site_pages"] = {
-        **SITE_PAGES,
-        **({"schemes.html": "Which sampler?"} if comparison else {}),
-        **({"explorer.html": "Explore runs"} if explored else {}),
-        **({"data.html": "Datasets"} if cards else {}),
-    }
+    name: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    template: str = ""  # by default the page's name
 
-    files.copy(TEMPLATES / "style.css", root / "style.css")
-    when = period(chapters)
-    scales = [f"{name}: {value}" for name, value in _settings(chapters).items()]
-    bibtex = citation.software_bibtex(software, when[1] if when else None, scales)
+
+def write(content: PageContent) -> list[str]:
+    """Write the pages and all files that they need; return the names of those that are results."""
+    templates = page_templates(content)
     texts = {
-        "verdicts.json": verdicts_json(chapters),
-        "fedsampling.bib": bibtex,
+        "verdicts.json": verdicts_json(content.chapters),
+        "fedsampling.bib": _bibtex(content),
+    }
+    for page in _pages(content):
+        template = templates.get_template(f"{page.template or page.name}.j2")
+        texts[page.name] = template.render(page.values)
+    files.copy(TEMPLATES / "style.css", content.root / "style.css")
+    for name, text in texts.items():
+        files.write_text(content.root / name, text)
+    return [*texts]
+
+
+def _pages(content: PageContent) -> Iterator[Page]:
+    """Yield all pages: a page of the datasets if there are cards, and so on."""
+    settings_and_checks = _settings_and_checks(content.chapters)
+    for name in ("README.md", "claims.html", "figures.html"):
+        yield Page(name, settings_and_checks)
+    yield Page("about.html", _about(content))
+    yield Page("index.html", settings_and_checks | _index(content))
+    for chapter in content.chapters:
+        yield from _of_paper(chapter, content.root)
+    if content.cards:
+        yield Page("data.html")
+    if content.explored:
+        yield Page("explorer.html", _explorer(content))
+    if content.matrix and content.comparison:
+        yield Page("schemes.html", _which_sampler(content.matrix, content))
+
+
+def _about(content: PageContent) -> dict[str, Any]:
+    return {
+        "bibtex": _bibtex(content),
+        "commands": COMMANDS,
+        "agreement": recheck_sentence(content.recomputed),
+        "tolerance": TOLERANCE,
+        "accuracy_tolerance": ACCURACY_TOLERANCE,
+        "recomputed": content.recomputed,
+        "run": _run_totals(content.chapters),
     }
 
-    def render(name: str, template: str = "", /, **values: Any) -> None:
-        texts[name] = templates.get_template(f"{template or name}.j2").render(values)
 
-    overall = {"settings": _settings(chapters), "checks": _checks(chapters)}
-    run = _run_totals(chapters)
-    for name in ("README.md", "claims.html", "figures.html"):
-        render(name, **overall)
-    render(
-        "about.html",
-        bibtex=bibtex,
-        commands=COMMANDS,
-        agreement=recheck_sentence(recomputed),
-        tolerance=TOLERANCE,
-        accuracy_tolerance=ACCURACY_TOLERANCE,
-        recomputed=recomputed,
-        run=run,
-    )
-    render(
-        "index.html",
-        **overall,
-        map_rows=overview.evidence_map(chapters),
-        run=run,
-        summary=overview.summary(chapters),
-        segments=standing.segments(overview.of_kind("empirical", chapters)),
-        highlights=overview.highlights(chapters),
-    )
-    for chapter in chapters:
-        render(
-            f"{chapter.key}.html",
-            "paper.html",
-            chapter=chapter,
-            settings=_settings([chapter]),
-            checks=_checks([chapter]),
-            tables=_tables(root, chapter),
-        )
-        if chapter.claims:
-            value = _reproduced(chapter)
-            render(f"{chapter.key}/badge.svg", "badge.svg", title="claims reproduced", value=value)
-    if cards:
-        render("data.html")
-    if explored:
-        render(
-            "explorer.html",
-            views=as_json([_view_for_page(view, chapters) for view in explored]),
-            colours=as_json({"samplers": style.SCHEMES, "palette": style.PALETTE}),
-            points=POINTS,
-            library=LIBRARY_VERSION,
-            start=_first_view(explored, comparison),
-        )
-    if matrix and comparison:
-        render(
-            "schemes.html",
-            chapter=matrix,
-            questions=QUESTIONS,
-            lookup=as_json(lookup_table(comparisons)),
-            costs=INFORMATION_COSTS,
-            settings=_settings([matrix]),
-            clients=[each for each in matrix.exhibits if each.artefact.startswith(CLIENTS)],
-            left_out=[each for each in matrix.exhibits if each.artefact == LEFT_OUT],
-            round_costs=_tables(root, matrix).get(ROUND_COSTS),
-            by_clients=_by_clients(matrix),
-        )
-    for name, text in texts.items():
-        files.write_text(root / name, text)
-    return [*texts]
+def _index(content: PageContent) -> dict[str, Any]:
+    chapters = content.chapters
+    return {
+        "map_rows": overview.evidence_map(chapters),
+        "run": _run_totals(chapters),
+        "summary": overview.summary(chapters),
+        "segments": standing.segments(overview.of_kind("empirical", chapters)),
+        "highlights": overview.highlights(chapters),
+    }
+
+
+def _of_paper(chapter: Chapter, root: Path) -> Iterator[Page]:
+    """Yield a paper's page and its badge."""
+    values = {"chapter": chapter, "tables": _tables(root, chapter)}
+    yield Page(f"{chapter.key}.html", values | _settings_and_checks([chapter]), "paper.html")
+    if chapter.claims:
+        badge = {"title": "claims reproduced", "value": _reproduced(chapter)}
+        yield Page(f"{chapter.key}/badge.svg", badge, "badge.svg")
+
+
+def _explorer(content: PageContent) -> dict[str, Any]:
+    views = [_view_for_page(view, content.chapters) for view in content.explored]
+    return {
+        "views": as_json(views),
+        "colours": as_json({"samplers": style.SCHEMES, "palette": style.PALETTE}),
+        "points": POINTS,
+        "library": LIBRARY_VERSION,
+        "start": _first_view(content.explored, content.comparison),
+    }
+
+
+def _which_sampler(matrix: Chapter, content: PageContent) -> dict[str, Any]:
+    return {
+        "chapter": matrix,
+        "questions": QUESTIONS,
+        "lookup": as_json(lookup_table(content.comparisons)),
+        "costs": INFORMATION_COSTS,
+        "settings": _settings([matrix]),
+        "clients": [each for each in matrix.exhibits if each.artefact.startswith(CLIENTS)],
+        "left_out": [each for each in matrix.exhibits if each.artefact == LEFT_OUT],
+        "round_costs": _tables(content.root, matrix).get(ROUND_COSTS),
+        "by_clients": _by_clients(matrix),
+    }
+
+
+def _bibtex(content: PageContent) -> str:
+    """Return the entry that cites this report."""
+    run_dates = period(content.chapters)
+    scales = [f"{name}: {value}" for name, value in _settings(content.chapters).items()]
+    return citation.software_bibtex(content.software, run_dates[1] if run_dates else None, scales)
+
+
+def _settings_and_checks(chapters: Sequence[Chapter]) -> dict[str, Any]:
+    return {"settings": _settings(chapters), "checks": _checks(chapters)}
 
 
 def _by_clients(matrix: Chapter) -> str:
@@ -290,7 +217,7 @@ def _checks(chapters: Sequence[Chapter]) -> dict[str, int]:
 
 def _settings(chapters: Sequence[Chapter]) -> dict[str, str]:
     """Return the scales and sources of data of the report: ``{"scale": "quick", ...}``."""
-    return {name: listed(words) or "none" for name, words in content.settings(chapters).items()}
+    return {name: listed(words) or "none" for name, words in settings(chapters).items()}
 
 
 def _run_totals(chapters: Sequence[Chapter]) -> dict[str, Any]:
@@ -314,44 +241,6 @@ def _run_totals(chapters: Sequence[Chapter]) -> dict[str, Any]:
         ),
         "versions": {name: sorted(numbers) for name, numbers in sorted(versions.items())},
     }
-
-
-def verdicts_json(chapters: Iterable[Chapter]) -> str:
-    """Write all verdicts as a list of records; docs/verdicts.md describes the fields.
-
-    ``ours``, ``low`` and ``high`` are the first of the claim's numbers, null without an interval;
-    ``numbers`` has them all.
-    """
-    records = [
-        {
-            "paper": chapter.key,
-            "claim": claim.id,
-            "kind": claim.kind,
-            "text": claim.statement,
-            "paper_value": claim.drawn[0].paper if claim.drawn else None,
-            "paper_text": claim.reported,
-            "ours": claim.drawn[0].value if claim.drawn else None,
-            "low": claim.drawn[0].low if claim.drawn else None,
-            "high": claim.drawn[0].high if claim.drawn else None,
-            "ours_text": claim.ours,
-            "verdict": claim.verdict,
-            "grade": claim.grade,
-            "rule": claim.rule,
-            "reason": claim.reason,
-            "parts": claim.parts,
-            "answered": claim.answered,
-            "confirmed": claim.confirmed,
-            "confirmation": claim.confirmation and asdict(claim.confirmation),
-            "price": claim.price and asdict(claim.price),
-            "seeds": claim.seeds,
-            "declared": claim.declared and asdict(claim.declared),
-            "artefact": claim.artefact,
-            "numbers": [asdict(interval) for interval in claim.drawn],
-        }
-        for chapter in chapters
-        for claim in chapter.claims
-    ]
-    return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
 
 
 def _reproduced(chapter: Chapter) -> str:

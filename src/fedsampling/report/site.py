@@ -21,6 +21,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation, content, crate, data_cards, pages
 from fedsampling.report.content import Chapter, ExperimentViews
 from fedsampling.report.data_cards import Card
+from fedsampling.report.page_templates import PageContent
 
 _EXPLORER = "explorer"
 _VENDOR = Path(__file__).with_name("vendor")
@@ -75,14 +76,16 @@ def build(
             *linked,
             *_write_thumbnails(root, chapters),
             *pages.write(
-                root,
-                chapters,
-                software,
-                _within(results, project),
-                options,
-                shown_cards,
-                recomputed,
-                views,
+                PageContent(
+                    root=root,
+                    chapters=chapters,
+                    software=software,
+                    targets=_within(results, project),
+                    options=options,
+                    cards=shown_cards,
+                    recomputed=recomputed,
+                    explored=views,
+                )
             ),
         ]
         crate.write(

@@ -7,22 +7,29 @@ explored it does.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fedsampling.base.text import plural
 from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.verdicts import DEPENDS, Grade, Part, Verdict
 
-# Outcomes in the order in which the sentence counts them: key, verdicts, and the verb for one claim
-# and for several.
-OUTCOMES: Mapping[str, tuple[frozenset[Verdict], str, str]] = {
-    "reproduced": (frozenset({"reproduced", "supports"}), "reproduces", "reproduce"),
-    "partly": (frozenset({"partly reproduced", "partly supports"}), "in part", "in part"),
-    "contradicted": (
-        frozenset({"contradicted", "opposes"}),
-        "is contradicted",
-        "are contradicted",
+
+class Outcome(NamedTuple):
+    """The verdicts of an outcome, and its verb for one claim and for several."""
+
+    verdicts: frozenset[Verdict]
+    one: str
+    several: str
+
+
+# By key, in the order in which the sentence counts them.
+OUTCOMES: Mapping[str, Outcome] = {
+    "reproduced": Outcome(frozenset({"reproduced", "supports"}), "reproduces", "reproduce"),
+    "partly": Outcome(frozenset({"partly reproduced", "partly supports"}), "in part", "in part"),
+    "contradicted": Outcome(
+        frozenset({"contradicted", "opposes"}), "is contradicted", "are contradicted"
     ),
-    "depends": (
+    "depends": Outcome(
         frozenset({DEPENDS}),
         "hinges on settings the papers leave out",
         "hinge on settings the papers leave out",
@@ -62,7 +69,7 @@ def outcome(claim: Claim) -> str:
     if not claim.answered:
         return OPEN
     verdict = standing(claim).verdict
-    return next(key for key, (verdicts, *_) in OUTCOMES.items() if verdict in verdicts)
+    return next(key for key, each in OUTCOMES.items() if verdict in each.verdicts)
 
 
 def segments(claims: Iterable[Claim]) -> tuple[Segment, ...]:
@@ -71,7 +78,7 @@ def segments(claims: Iterable[Claim]) -> tuple[Segment, ...]:
     counts = Counter(map(outcome, empirical))
     confirmed = Counter(outcome(claim) for claim in empirical if claim.confirmed)
     labels = {
-        **{key: several.removeprefix("are ") for key, (_, _, several) in OUTCOMES.items()},
+        **{key: each.several.removeprefix("are ") for key, each in OUTCOMES.items()},
         OPEN: "undecided",
     }
     return tuple(
@@ -97,8 +104,8 @@ def sentences(claims: Collection[Claim], papers: int) -> list[str]:
         "rules fixed before the runs"
     )
     verbs = [
-        f"{counts[key]} {one if counts[key] == 1 else several}"
-        for key, (_, one, several) in OUTCOMES.items()
+        f"{counts[key]} {each.one if counts[key] == 1 else each.several}"
+        for key, each in OUTCOMES.items()
         if counts[key]
     ]
     if verbs:

@@ -25,7 +25,7 @@ from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.places import finished_runs, run_stores
 from fedsampling.workflow.best_scale import LARGEST_FIRST, jobs_at
-from fedsampling.workflow.judge import confirmations
+from fedsampling.workflow.confirm import confirmations
 from fedsampling.workflow.project import Project
 
 RESULTS_NAME = "decide"  # subfolder of the results, so that a report's plan stays as it is

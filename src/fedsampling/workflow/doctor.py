@@ -29,7 +29,7 @@ from fedsampling.learning.models.settings import Model, ModelFile
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.samples import Inputs
-from fedsampling.learning.training.step import sgd_step
+from fedsampling.learning.training.step import Batch, Copies, sgd_step
 from fedsampling.runs.environment import choose_products, device, environment
 from fedsampling.samplers.basic import MD
 from fedsampling.samplers.protocol.prepared import prepared
@@ -165,15 +165,16 @@ def in_double(stacked: NetworkLearner, theta: Tensor, slots: Slots) -> Array:
     plan = stacked.local.batches(stacked.n_samples[slots.client], slots, _draws())
     start = theta.cpu().double()[torch.from_numpy(slots.run)]
     w = start.clone()
-    step = torch.full((len(slots), 1), stacked.local.step, dtype=torch.float64)
     weight = torch.full((len(slots), BATCH), 1 / BATCH, dtype=torch.float64)
-    keys, velocity = torch.from_numpy(dropout_keys(slots, _draws())), w.new_empty(len(w), 0)
+    keys = torch.from_numpy(dropout_keys(slots, _draws()))
+    rates = torch.full((len(slots), 1), stacked.local.step, dtype=torch.float64)
+    copies = Copies(w, start, velocity=w.new_empty(len(w), 0), step=rates)
     for number, index in enumerate(plan.index):
         rows = torch.from_numpy(stacked.data.start[slots.client][:, None] + index)
         x, y = on_cpu.samples.gather(rows)
         x = x if stacked.inputs == "tokens" else x.double()
-        keep = Keeper(keys, torch.tensor(number))
-        sgd_step(stacked.network, stacked.local, w, start, velocity, step, x, y, weight, keep)
+        batch = Batch(x, y, weight, Keeper(keys, torch.tensor(number)))
+        sgd_step(stacked.network, stacked.local, copies, batch)
     updates: Array = (w - start).numpy()
     return updates
 

@@ -22,7 +22,8 @@ from fedsampling.report.drawing.look import Look
 from fedsampling.report.drawing.style import legends_beginning_with, without_printed
 from fedsampling.runs.finished import Finished
 from fedsampling.runs.places import run_stores
-from fedsampling.workflow.judge import judge, warn_unfit
+from fedsampling.workflow.claim_context import warn_unfit
+from fedsampling.workflow.judge import judge
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.summarise import NotComputedError, selections_file, summarise
 
@@ -108,7 +109,7 @@ class _Results:
             if part == JOINED:  # the paper's own drawing code takes no part
                 code = {key: text for key, text in code.items() if key.startswith(f"{CODE} ")}
             self.made.note(part, record, code, loaded_libraries())
-            self.entries[name] = {"of": self._of(name), "files": files}
+            self.entries[name] = {"of": self._inputs_of(name), "files": files}
             self.made.save()
             return True
         for path in self.entries.pop(name, {}).get("files", ()):
@@ -119,9 +120,10 @@ class _Results:
 
     def is_up_to_date(self, name: str) -> bool:
         """Whether a result was made from the present inputs."""
-        return bool(self.entries.get(name, {}).get("of") == self._of(name))
+        return bool(self.entries.get(name, {}).get("of") == self._inputs_of(name))
 
-    def _of(self, name: str) -> str:
+    def _inputs_of(self, name: str) -> str:
+        """Return the digest of everything that a result is made from."""
         kind, _, rest = name.partition("/")
         runs = self.runs.get(rest) if kind in ("summaries", "explorer") else self.runs
         return digest([self.digests[name], self.made.generation(_part(name)), runs])

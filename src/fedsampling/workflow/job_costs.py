@@ -19,7 +19,8 @@ from fedsampling.base.errors import InputError
 from fedsampling.data.sources.mirrors import place_of
 from fedsampling.data.sources.sources import editions
 from fedsampling.experiments.config import Config
-from fedsampling.experiments.simulations.network import NetworkSimulation, check_pairs, pair_bytes
+from fedsampling.experiments.networks.settings import check_pairs, pair_bytes
+from fedsampling.experiments.simulations.network import NetworkSimulation
 from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.experiments.specs import Job
 from fedsampling.learning.models.settings import Model

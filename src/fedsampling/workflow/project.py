@@ -211,7 +211,8 @@ class Project:
         files = [Path(file) for file in self.config.schemes]
         files += [helper for file in files for helper in helpers(file).values()]
         papers = map(inputs.files_below, folders_of(self.config, self.papers).values())
-        listing = {key: inputs.state(key) for key in [f"{inputs.FOLDER} {self.papers}"]}
+        folder = f"{inputs.FOLDER} {self.papers}"
+        listing = {folder: inputs.state(folder)}
         parts = inputs.package_files(), listing, read_at_load(), inputs.states_of(files)
         return inputs.merged(*papers, *parts, record.states())
 

@@ -24,6 +24,7 @@ from fedsampling.evidence.recomputed import (
     compare_tables,
     of_same_metrics,
 )
+from fedsampling.experiments.networks.training import Additions, train_network
 from fedsampling.experiments.simulations.network import NetworkSimulation as Trained
 from fedsampling.experiments.simulations.network import load_problem
 from fedsampling.experiments.simulations.simulation import RunContext, Simulation
@@ -115,9 +116,8 @@ def is_sensitive(
             for name, value in network.draw(rng).items()
         }
 
-    (perturbed,) = settings.on(
-        problem, run.data, [run.seed], context, network=replace(network, draw=draw)
-    )
+    additions = Additions(network=replace(network, draw=draw))
+    (perturbed,) = train_network(settings, problem, run.data, [run.seed], context, additions)
     later = (table["at"] > _first_round(table)).to_numpy()  # a model of zeros has ties at first
     return compare_tables(perturbed[later], table[later])[0] == "differs"
 

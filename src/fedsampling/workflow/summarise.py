@@ -5,7 +5,7 @@ from pathlib import Path
 from fedsampling.base.errors import InputError, gathering
 from fedsampling.base.files import remove
 from fedsampling.base.inputs import note_runs
-from fedsampling.evidence import summaries
+from fedsampling.evidence import joining
 from fedsampling.experiments.resolving import changed as changed_settings
 from fedsampling.experiments.resolving import scale_of
 from fedsampling.experiments.specs import Job
@@ -44,13 +44,13 @@ def summarise(
         )
     target, shared = run_stores(project.results, project.config)
     finished = finished or Finished(target, shared)
-    runs: list[summaries.Run] = []
+    runs: list[joining.Run] = []
     problems: list[str] = []
     for job in jobs:
         with gathering(problems):
             if job.name in manifests:
                 seeds = {run.hash: run.seed for run in job.runs}
-                runs += summaries.runs_of_manifest(
+                runs += joining.runs_of_manifest(
                     manifests[job.name], job.name, seeds, [target, *shared]
                 )
             else:
@@ -67,7 +67,7 @@ def summarise(
     }
     selected = selections_file(root, paper, experiment)
     remove(selected)  # of earlier settings
-    summaries.write(runs, plan.experiments[f"{paper}/{experiment}"], facts, out, selected)
+    joining.write(runs, plan.experiments[f"{paper}/{experiment}"], facts, out, selected)
     return out
 
 

@@ -7,7 +7,7 @@ from tests.helpers.small_runs import NOWHERE
 from tests.helpers.small_runs import column as by_round
 
 from fedsampling.base.errors import InputError
-from fedsampling.experiments.simulations.network import load_trace
+from fedsampling.experiments.networks.training import load_trace
 from fedsampling.learning.training.learner import NetworkLearner
 
 HALF = {"name": "bernoulli", "rate": [0.3, 0.7]}

@@ -19,10 +19,13 @@ def compare(clients, importance, m, scheme, draws, seed):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_estimates_lie_within_their_errors_of_the_closed_forms(scheme):
     run = wide(compare(10, "linear", 5, scheme, 20_000, 7))
+    compared = 0
     for name in ["mean", "variance", *SCALARS]:
         difference = (run[name] - run[f"closed_{name}"]).abs().dropna()
+        compared += len(difference)
         # Five standard errors for 25 numbers a scheme: false alarms have probability 1e-4 in all.
         assert (difference <= 5 * run[f"{name}_se"].dropna() + 1e-12).all(), name
+    assert compared == 20 + len(SCALARS)  # mean and variance of ten clients
 
 
 def test_standard_errors_describe_the_scatter_of_independent_runs():

@@ -96,7 +96,7 @@ class TestLocalWork:
         second = Slots.stack([THREE_RUNS.client[3:5]])  # whose clients have fewer samples
         single = trainer.work(theta[1:2], second, silent(MD(m=3)), Draws(SEEDS[1:2], 3))
         assert torch.equal(stacked[3:5], single)
-        monkeypatch.setattr(trainer, "stack", 2)
+        monkeypatch.setattr(trainer.stacks, "size", 2)
         two_at_a_time = theta, THREE_RUNS, silent(MD(m=3)), Draws(SEEDS, 3)
         chunked = trainer.work(*two_at_a_time)
         assert torch.equal(stacked, chunked)

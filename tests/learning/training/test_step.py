@@ -9,7 +9,7 @@ import torch
 from fedsampling.learning.models.dropout import Keeper, everything, mix
 from fedsampling.learning.models.settings import Mlp, Softmax
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.step import sgd_step
+from fedsampling.learning.training.step import Batch, Copies, sgd_step
 
 NETWORKS = {
     "mlp": Mlp(hidden=5).build((3, 2), 4),
@@ -32,7 +32,8 @@ def stepped(network, slots, only=None):
     if only is not None:
         w, x, y, weight, step = (array[only, None] for array in (w, x, y, weight, step))
     w = w.clone()
-    loss = sgd_step(network, WORK, w, w.clone(), w[:, :0], step, x, y, weight, everything)
+    copies = Copies(w, w.clone(), velocity=w[:, :0], step=step)
+    loss = sgd_step(network, WORK, copies, Batch(x, y, weight, everything))
     return w, loss
 
 

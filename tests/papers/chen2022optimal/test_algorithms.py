@@ -30,7 +30,8 @@ def test_algorithms_shows_every_number_of_exchanges_and_both_factors(summaries):
 def test_theorem2_says_in_how_many_rounds_the_bound_holds(summaries):
     artefact = figures_theorem2.theorem2(summaries, PAPER)
     data = artefact.data
-    assert (data.loc[(data["panel"] == "near") & (data["series"] == "corrected"), "y"] < 1).all()
+    corrected = data.loc[(data["panel"] == "near") & (data["series"] == "corrected"), "y"]
+    assert 0 < corrected.max() < 1
     rounds = re.search(r"in ([\d,]+) of \1 rounds", artefact.notes[0])[1]
     wrong = changed(summaries["dsgd"], lambda excess: 0 * excess + 1, metric="excess/printed")
     notes = figures_theorem2.theorem2(summaries | {"dsgd": wrong}, PAPER).notes

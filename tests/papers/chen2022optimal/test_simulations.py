@@ -48,6 +48,7 @@ def test_first_round_has_the_expected_distance():
 def test_factors_of_full_uniform_and_optimal_participation():
     names = ("full", "uniform", "optimal")
     full, uniform, optimal = (measured(sampler={"name": name}).loc[0:] for name in names)
+    assert len(full) == len(uniform) == len(optimal) > 0
     assert (full[["alpha", "alpha_high"]] == 0).all(axis=None)
     assert (full["gamma"] == 1).all()
     assert (full["batch"] == 8).all()

@@ -39,6 +39,7 @@ def test_bits_add_up_column_by_column():
     assert optimal["model_bits"] == optimal["reports"] * MODEL
     assert optimal["bits"] == optimal[["model_bits", "norm_bits", "exchange_bits"]].sum()
     first = result[result["at"] == 0]
+    assert {*first["sampler"]} == {*last.index}
     assert (first["bits"] == 0).all()
     assert first["train_loss"].isna().all()
 

@@ -130,7 +130,7 @@ def _per_sample(
     def compute() -> Array:
         return _in_blocks(learner, theta, x, y, dropout, measure).cpu().numpy()
 
-    return learner.fitting(compute)
+    return learner.stacks.fitting(compute)
 
 
 def _in_blocks(
@@ -140,7 +140,7 @@ def _in_blocks(
     network = learner.network
     stack = len(theta)
     if not network.layers:  # activations are large
-        fits = learner.stack * learner.local.batch // BLOCK_SAMPLES
+        fits = learner.stacks.size * learner.local.batch // BLOCK_SAMPLES
         stack = min(stack, max(1, fits)) if at_once(theta.device) else 1
     values = theta.new_empty(len(theta), len(x), dtype=torch.float64)
     stacks = [slice(first, first + stack) for first in range(0, len(theta), stack)]

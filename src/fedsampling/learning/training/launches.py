@@ -6,6 +6,7 @@ Counted without the device, as :func:`.models.devices.at_once` would compute the
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from fedsampling.learning.models.dropout import Keeper
 from fedsampling.learning.models.network import Network
 from fedsampling.learning.models.operations import step_bytes
 from fedsampling.learning.training.local_work import LocalWork
-from fedsampling.learning.training.step import sgd_step
+from fedsampling.learning.training.step import Batch, Copies, sgd_step
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,10 @@ def trial_step(
     y = torch.zeros(slots, *shape, dtype=kind, device=device)
     weight = w.new_full((slots, batch), 1 / batch)
     work = LocalWork(batch=batch, step=1, steps=1)
-    arrays = w, w, w.new_empty(slots, 0), w.new_full((slots, 1), 1e-9), x, y, weight
-    keep = Keeper(*(torch.zeros(n, dtype=torch.int64, device=device) for n in ((slots,), ())))
-    return lambda: sgd_step(network, work, *arrays, keep)
+    copies = Copies(w, start=w, velocity=w.new_empty(slots, 0), step=w.new_full((slots, 1), 1e-9))
+    zeros = partial(torch.zeros, dtype=torch.int64, device=device)
+    samples = Batch(x, y, weight, keep=Keeper(zeros(slots), zeros(())))
+    return lambda: sgd_step(network, work, copies, samples)
 
 
 _STARTING_NOTHING = ("_unsafe_view", "empty", "new_empty")  # in addition to views

@@ -1,15 +1,12 @@
-"""The learner for networks: local training of all slots of a round as one batched computation.
+"""The learner for networks: what a sampler observes, local training, the server's step, costs.
 
-Parameters have shape [slots, d], batches are gathered by index from one pooled tensor, and there is
-no loop over clients.  Slots are sorted by their number of steps, so that finished slots drop off
-the end of the stack and no masks are needed.  CPU and GPU run the same code.
+:mod:`.stacks` trains the slots of a round.
 """
 
-import sys
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,33 +20,19 @@ from fedsampling.clients.delays import Delays
 from fedsampling.clients.failures import Outcome, Reporting, draw
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.learning.models.devices import stack_bytes
-from fedsampling.learning.models.dropout import Keeper
 from fedsampling.learning.models.network import Network
 from fedsampling.learning.training.costs import bits, request_shares, seconds, wasted
-from fedsampling.learning.training.local_work import Batches, LocalWork, dropout_keys
+from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import Learner
 from fedsampling.learning.training.participation import Participation, participation
 from fedsampling.learning.training.samples import DeviceSamples, Inputs
 from fedsampling.learning.training.selections import Selections
 from fedsampling.learning.training.server_optimisers import Server
-from fedsampling.learning.training.step import sgd_step
+from fedsampling.learning.training.stacks import Stacks
 from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Reports, Slots
 
 MOMENTS = ("server m", "server v")  # names in a checkpoint
-Result = TypeVar("Result")
-
-
-class SlotLosses(NamedTuple):
-    """Losses of each slot during local training, each of shape (slots,).
-
-    `total`, `squares`: mean loss of each mini-batch, and its square, summed over samples.
-    `samples`: number of samples in the slot's mini-batches.
-    """
-
-    total: Array
-    squares: Array
-    samples: Ints
 
 
 @dataclass
@@ -71,8 +54,6 @@ class NetworkLearner(Learner):
     inputs: Inputs = "unit"  # conversion of stored samples; see :class:`.samples.DeviceSamples`
     server_step: float | Array = 1.0  # shape (runs,): η_g
     server: Server | None = None  # server optimiser; by default plain averaging
-    # shape (runs,): local learning rate of each run; by default the rate in `local`
-    learning_rates: Array | None = None
     device: str = "cpu"  # pyTorch's name
     # estimated bytes of one slot's step; stacks are split so that they fit into the device's memory
     activation_bytes: int = 1
@@ -96,10 +77,9 @@ class NetworkLearner(Learner):
         self.label_counts = None if self.data.classes is None else self.data.label_counts()
         self.labels = None if self.label_counts is None else self.label_counts.argmax(1)
         self.samples = DeviceSamples(self.data, self.inputs, self.device)
-        # Slots that train at once.  On a GPU, rounding may depend on it, so that a job keeps it.
-        self.stack = max(1, int(stack_bytes(self.device) // self.activation_bytes))
+        size = max(1, int(stack_bytes(self.device) // self.activation_bytes))
+        self.stacks = Stacks(self.network, self.data, self.local, self.samples, self.device, size)
         self.chance = None if self.reporting is None else self.reporting.chance
-        self.halved = False  # whether memory ran out before
         # Of the last round:
         self.training_costs: dict[str, Array] = {}
         self.work_losses: Array = np.empty(0)
@@ -148,7 +128,7 @@ class NetworkLearner(Learner):
                 nothing = {name: np.zeros(len(theta)) for name in ("train_loss", "gradients")}
                 self.training_costs = nothing | self._observation_bits(theta, slots, sampler)
             return theta.new_empty(0, theta.shape[1])
-        updates, losses = self.train(theta, slots, rng)
+        updates, losses = self.stacks.train(theta, slots, rng)
         self.work_losses = np.sqrt(losses.squares / np.maximum(losses.samples, 1))
         samples = np.bincount(slots.run, losses.samples, len(theta))
         total = np.bincount(slots.run, losses.total, len(theta))
@@ -172,66 +152,6 @@ class NetworkLearner(Learner):
         if "work_losses" in sampler.needs:  # one number for each slot, sent with its update
             sent.append(32.0 * np.bincount(slots.run, minlength=len(theta)))
         return {"observation_bits": sum(sent)} if sent else {}
-
-    def train(self, theta: Tensor, slots: Slots, rng: Draws) -> tuple[Tensor, SlotLosses]:
-        """Train all slots, in stacks that fit into memory; return updates and losses."""
-        return self.fitting(lambda: self._train(theta, slots, rng))
-
-    def fitting(self, compute: Callable[[], Result]) -> Result:
-        """Compute; the first time that a GPU's memory runs out, again with half as many slots."""
-        try:
-            return compute()
-        except torch.OutOfMemoryError:
-            if self.halved or self.stack == 1:
-                raise
-        self.stack, self.halved = self.stack // 2, True
-        line = f"the GPU's memory is exhausted; {self.stack} slots train at once from now on"
-        print(f"fedsampling: {line}", file=sys.stderr, flush=True)
-        torch.cuda.empty_cache()
-        return compute()
-
-    def _train(self, theta: Tensor, slots: Slots, rng: Draws) -> tuple[Tensor, SlotLosses]:
-        batches = self.local.batches(self.n_samples[slots.client], slots, rng)
-        order = np.argsort(-(batches.size > 0).sum(0), kind="stable")  # by decreasing steps
-        updates = theta.new_empty(len(slots), theta.shape[1])
-        losses = SlotLosses(np.zeros(len(slots)), np.zeros(len(slots)), batches.size.sum(0))
-        for begin in range(0, len(slots), self.stack):
-            part = order[begin : begin + self.stack]
-            start = theta[torch.from_numpy(slots.run[part])]
-            updates[part], losses.total[part], losses.squares[part] = self._train_stack(
-                start, slots, batches, part, rng
-            )
-        return updates, losses
-
-    def _train_stack(
-        self, start: Tensor, slots: Slots, batches: Batches, part: Ints, rng: Draws
-    ) -> tuple[Tensor, Array, Array]:
-        """Train the slots of `part`, sorted by decreasing number of steps."""
-        client = slots.client[part]
-        w = start.clone()
-        velocity = torch.zeros_like(w) if self.local.momentum else w.new_empty(len(w), 0)
-        size = batches.size[:, part]
-        rows = self.data.start[client][:, None] + batches.index[:, part]
-        present = np.arange(rows.shape[2]) < size[..., None]
-        weight = self._tensor(present / np.maximum(size, 1)[..., None])
-        rates = self.local.learning_rates(slots, rng.round, self.learning_rates)
-        step = self._tensor(rates[part])[:, None]
-        keys = torch.from_numpy(dropout_keys(slots, rng)[part]).to(self.device)
-        pooled_rows = torch.from_numpy(rows).to(self.device)
-        losses = torch.zeros(size.shape, device=self.device)
-        numbers = torch.arange(len(size), device=self.device)  # of the steps
-        live = (size > 0).sum(1)  # slots that take each step
-        for s, n in enumerate(live[live > 0]):
-            x, y = self.samples.gather(pooled_rows[s, :n])
-            keep = Keeper(keys[:n], numbers[s])
-            local = w[:n], start[:n], velocity[:n], step[:n]
-            with self.network.blaming():
-                losses[s, :n] = sgd_step(
-                    self.network, self.local, *local, x, y, weight[s, :n], keep
-                )
-        mean = losses.cpu().double().numpy()
-        self._parameters(w).sub_(self._parameters(start))
-        return w, (mean * size).sum(0), (mean**2 * size).sum(0)
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(values).to(self.device, torch.float32)
@@ -358,7 +278,7 @@ class NetworkLearner(Learner):
         rows = []
         for run, after in enumerate(moved):
             everyone = Slots(np.full(len(offered), run), offered, np.ones(len(offered)))
-            full = p @ self._parameters(self.train(theta, everyone, rng)[0]).double()
+            full = p @ self._parameters(self.stacks.train(theta, everyone, rng)[0]).double()
             d = self.network.dimension
             update = (after - theta[run])[:d].double() / self._server_step_of(run)
             error, full_square = (update - full).square().sum(), full.square().sum()
@@ -386,7 +306,7 @@ class NetworkLearner(Learner):
         vectors, d = theta.cpu().numpy(), self.network.dimension
         return {
             "theta": vectors[:, :d],
-            "stack": np.array([self.stack, self.halved]),
+            "stack": np.array([self.stacks.size, self.stacks.halved]),
             **({"buffers": vectors[:, d:]} if self.network.buffers else {}),
             **dict(zip(MOMENTS, moments, strict=False)),  # none without an optimiser
             **remembered,
@@ -401,7 +321,7 @@ class NetworkLearner(Learner):
         """Restore a state, and return its θ."""
         for name, part in self._remembering().items():
             part.restore({key: state[f"{name}/{key}"] for key in part.state()})
-        self.stack, self.halved = int(state["stack"][0]), bool(state["stack"][1])
+        self.stacks.size, self.stacks.halved = int(state["stack"][0]), bool(state["stack"][1])
         if MOMENTS[0] in state:
             m, v = (torch.from_numpy(state[name].copy()).to(self.device) for name in MOMENTS)
             self.moments = m, v

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -17,26 +18,34 @@ from fedsampling.learning.training.local_work import LocalWork
 _rectifier_backward = torch.ops.aten.threshold_backward.grad_input
 
 
-def sgd_step(
-    network: Network,
-    work: LocalWork,
-    w: Tensor,
-    start: Tensor,
-    velocity: Tensor,
-    step: Tensor,
-    x: Tensor,
-    y: Tensor,
-    weight: Tensor,
-    keep: Keep,
-) -> Tensor:
-    """Take one SGD step of every copy, in place; return each copy's batch loss, shape [slots].
+class Copies(NamedTuple):
+    """The copies of a network that train together, one for each slot."""
 
-    `start` are the global models that training started from. `velocity`, the momentum, has shape
-    [slots, 0] without it. `weight` is each sample's in its batch's mean, zero for padding.
-    """
-    parts = network.parts(w)
+    w: Tensor  # shape [slots, size]: the models
+    start: Tensor  # shape [slots, size]: the global models that training started from
+    velocity: Tensor  # shape [slots, size]: the momentum; [slots, 0] without it
+    step: Tensor  # shape [slots, 1]: the learning rates
+
+    def first(self, n: int) -> "Copies":
+        """Return the first `n` copies, which share these copies' memory."""
+        return Copies(self.w[:n], self.start[:n], self.velocity[:n], self.step[:n])
+
+
+class Batch(NamedTuple):
+    """A mini-batch of B samples for each slot."""
+
+    x: Tensor  # shape [slots, B, ...]
+    y: Tensor  # shape [slots, B] or, for sequences, [slots, B, steps]
+    weight: Tensor  # shape [slots, B]: of each sample in its batch's mean; zero for padding
+    keep: Keep  # dropout
+
+
+def sgd_step(network: Network, work: LocalWork, copies: Copies, batch: Batch) -> Tensor:
+    """Take one SGD step of every copy, in place; return each copy's batch loss, shape [slots]."""
+    x, y, weight, keep = batch
+    parts = network.parts(copies.w)
     if network.layers and work.plain:
-        return dense_step(network.layers, parts, x, y, weight, step)
+        return dense_step(network.layers, parts, x, y, weight, copies.step)
     # One leaf per parameter: with a flat leaf, autograd would copy the gradients together.
     aligned = network.aligned(parts)
     leaves = {name: aligned[name].detach().requires_grad_() for name in network.shapes}
@@ -46,9 +55,9 @@ def sgd_step(
     loss = (sample_losses(network, z, y, keep, sizes) * weight).sum(1)
     gradients = _gradients(network, loss.sum(), leaves)
     if not work.plain:
-        gradients = _directions(network, work, parts, start, velocity, gradients)
+        gradients = _directions(network, work, parts, copies, gradients)
     for name, gradient in gradients.items():
-        parts[name].addcmul_(gradient, _along(step, gradient), value=-1)
+        parts[name].addcmul_(gradient, _along(copies.step, gradient), value=-1)
     return loss.detach()
 
 
@@ -61,19 +70,14 @@ def _gradients(network: Network, loss: Tensor, leaves: Parts) -> Parts:
 
 
 def _directions(
-    network: Network,
-    work: LocalWork,
-    parts: Parts,
-    start: Tensor,
-    velocity: Tensor,
-    gradients: Parts,
+    network: Network, work: LocalWork, parts: Parts, copies: Copies, gradients: Parts
 ) -> Parts:
     """Turn the loss' gradients into directions: FedProx, clipping, weight decay, momentum.
 
     Parameters without a gradient do not move, as in ``torch.optim.SGD``.
     """
     if work.prox:
-        first = network.parts(start)
+        first = network.parts(copies.start)
         gradients = {
             name: gradient + work.prox * (parts[name] - first[name])
             for name, gradient in gradients.items()
@@ -86,7 +90,7 @@ def _directions(
     if work.weight_decay:
         gradients = {name: g + work.weight_decay * parts[name] for name, g in gradients.items()}
     if work.momentum:
-        moved = network.parts(velocity)
+        moved = network.parts(copies.velocity)
         gradients = {n: moved[n].mul_(work.momentum).add_(g) for n, g in gradients.items()}
     return gradients
 

@@ -8,8 +8,8 @@ import numpy as np
 from fedsampling.base.errors import InputError
 from fedsampling.base.text import show, show_alike
 from fedsampling.evidence.ranking import SIGNIFICANCE
-from fedsampling.report.drawing.artefacts import latex_text
 from fedsampling.report.drawing.plot import TOGETHER
+from fedsampling.report.drawing.table_markup import latex_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,9 +19,10 @@ from fedsampling.base.text import listed
 from fedsampling.evidence.provenance import Summaries, badges, changed, number_of_seeds, provenance
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
-from fedsampling.report.drawing.artefacts import Artefact, Exhibit, displayed, markup
+from fedsampling.report.drawing.artefacts import Artefact, Exhibit
 from fedsampling.report.drawing.look import Look, apply
 from fedsampling.report.drawing.style import RANGE, VERMILION
+from fedsampling.report.drawing.table_markup import displayed, markup
 
 # Without dates and with fixed ids, equal figures have equal bytes.
 DATELESS: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}

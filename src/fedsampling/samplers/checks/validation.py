@@ -16,7 +16,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Slots, View
-from fedsampling.samplers.users.one_run import as_array, described_value
+from fedsampling.samplers.users.described import as_array, described_value
 
 WEIGHT_SUM_RANGE = (0.1, 10.0)  # of the mean of Σω; weights that average updates sum to one
 WEIGHT_SUM_HINT = (

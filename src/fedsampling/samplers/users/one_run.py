@@ -30,50 +30,14 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import CodeError, InputError, blaming
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.protocol.base import NETWORK_NEEDS, Scheme
+from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.guest import lent, pack, unpack
 from fedsampling.samplers.protocol.slots import Setup, Slots, View
+from fedsampling.samplers.users.described import as_array, described_value
+from fedsampling.samplers.users.run_view import SLOT_NEEDS, RunView, is_finite, run_view
 
-SLOT_NEEDS = frozenset({"bias_updates", "update_norms", "work_losses"})  # one row per slot
-SHARED_NEEDS = frozenset({"delays"})  # the same for every run
-
-
-@dataclass(frozen=True)
-class RunView:
-    """The server's information for a sampler of one run in one round.
-
-    The quantities that ``needs`` names are attributes: ``view.losses`` (n,), ``view.gradients``
-    (n, d), ``view.heterogeneity`` (n, n), ``view.delays`` (n,).  In ``weigh`` there are also
-    ``view.update_norms`` and ``view.work_losses``, one number per selected client.
-
-    Parameters
-    ----------
-    n_samples : int array, shape (n,)
-    p : float array, shape (n,)
-        Importance of each client; zero for unavailable clients; sums to one.
-    round : int
-    observed : mapping
-        The same quantities by name.
-    offered : int array, shape (offered,)
-        Clients that are available in this round, ascending.
-    """
-
-    n_samples: Ints
-    p: Array
-    round: int
-    observed: Mapping[str, Any] = field(default_factory=dict)
-    offered: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-
-    @property
-    def n(self) -> int:
-        """Number of clients."""
-        return len(self.p)
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and name in self.observed:
-            return self.observed[name]
-        fix = "add it to `needs`" if name in NETWORK_NEEDS else "see `RunView` for its attributes"
-        raise AttributeError(f"view has no {name!r}; {fix}")
+CLIENTS_HINT = "must be indices of clients, shape (k,), or a pair of these and their weights"
+Selection = tuple[Ints, Array | None]  # clients, and their weights if `select` returned them
 
 
 class Sampler(Scheme):
@@ -172,9 +136,6 @@ class Sampler(Scheme):
         object.__delattr__(self, name)
 
 
-Selection = tuple[Ints, Array | None]  # clients, and their weights if select returned them
-
-
 @dataclass
 class Runs:
     """The state of all runs: a copy of the sampler for each, and the present round's selections."""
@@ -207,8 +168,8 @@ class StackedRuns:
         """Let each run select its clients."""
         state.view, state.selections = view, []
         for run, generator in enumerate(rng.generators("clients")):
-            run_view = _run_view(run, view, view.observed)
-            state.selections.append(self._selection(state, run, run_view, generator))
+            of_run = run_view(run, view, view.observed)
+            state.selections.append(self._selection(state, run, of_run, generator))
         return state
 
     def select(self, state: Runs, view: View, rng: Draws) -> Slots:
@@ -233,8 +194,8 @@ class StackedRuns:
                 returned = None if returned is None else returned[reported[run]]
             if returned is None:
                 rows = {name: view.observed[name][part] for name in SLOT_NEEDS & {*view.observed}}
-                run_view = _run_view(run, view, {**view.observed, **rows})
-                returned = self._weights(state, run, clients, run_view, generator)
+                of_run = run_view(run, view, {**view.observed, **rows})
+                returned = self._weights(state, run, clients, of_run, generator)
             weights.append(returned)
         return np.concatenate(weights)
 
@@ -304,7 +265,7 @@ class StackedRuns:
             with self._blame_sampler(view):
                 result = state.samplers[run].select(view, rng)
         except CodeError:
-            if _is_finite(view):
+            if is_finite(view):
                 raise
             return view.offered, None  # this run diverges, so its clients no longer matter
         weights = None
@@ -319,7 +280,7 @@ class StackedRuns:
         n = len(view.p)
         clients = as_array(result)
         if clients.ndim != 1 or (clients.size and clients.dtype.kind not in "iu"):
-            raise self._fault(view, f"{method} returned {described_value(result)}; {_CLIENTS_HINT}")
+            raise self._fault(view, f"{method} returned {described_value(result)}; {CLIENTS_HINT}")
         clients = clients.astype(np.int64)  # a copy: the sampler may change its array
         if len(invalid := clients[(clients < 0) | (clients >= n)]):
             raise self._fault(view, f"{method} returned client {invalid[0]}; must be in 0…{n - 1}")
@@ -333,7 +294,7 @@ class StackedRuns:
             with self._blame_sampler(view):
                 weights = state.samplers[run].weigh(lent(clients), view, rng)
         except CodeError:
-            if _is_finite(view):
+            if is_finite(view):
                 raise
             return np.full(len(clients), np.nan)  # this run diverges
         return self._valid_weights(view, weights, clients, "weigh")
@@ -366,46 +327,7 @@ def _memory(sampler: Sampler) -> dict[str, Any]:
     }
 
 
-def _run_view(run: int, view: View, observed: Mapping[str, Any]) -> RunView:
-    """Extract a run's part of the observations."""
-    shared = SLOT_NEEDS | SHARED_NEEDS  # already reduced to this run, or equal in all runs
-    run_values = {
-        name: values if name in shared else values[run]
-        for name, values in observed.items()
-        if name != "updates"  # which saw_updates receives
-    }
-    return lent(RunView(view.n_samples, view.p, view.round, run_values, view.offered))
-
-
 def _run_slices(slots: Slots, runs: int) -> list[slice]:
     """Return the slice of each run's slots."""
     ends = np.searchsorted(slots.run, np.arange(runs + 1))
     return [slice(begin, end) for begin, end in pairwise(ends)]
-
-
-_CLIENTS_HINT = "must be indices of clients, shape (k,), or a pair of these and their weights"
-
-
-def _is_finite(view: RunView) -> bool:
-    """Whether all observations of available clients are finite."""
-    for values in view.observed.values():
-        available = values[view.offered] if len(values) == view.n else values
-        if not np.isfinite(available).all():
-            return False
-    return True
-
-
-def as_array(value: Any) -> NDArray[Any]:
-    """Convert a value to an array; an array of dimension zero if this is impossible."""
-    try:
-        return np.asarray(None if np.ma.is_masked(value) else value)
-    except (TypeError, ValueError):  # ragged
-        return np.asarray(None)
-
-
-def described_value(value: Any) -> str:
-    """Describe a wrong value by its type, dtype and shape."""
-    if value is None:
-        return "None"
-    array = as_array(value)
-    return f"a {type(value).__name__} of {array.dtype} and shape {array.shape}"

@@ -1,14 +1,16 @@
 """``fedsampling compare``: check users' samplers, run them in the cross matrix, and rank them."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fedsampling.base.errors import InputError, check_known, naming
 from fedsampling.experiments.papers import CROSS_MATRIX
 from fedsampling.experiments.resolving import resolved_settings
+from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.users.files import load_file
 from fedsampling.workflow.comparing.by_dataset import ByDataset
 from fedsampling.workflow.comparing.entries import Entry, all_entries, check_entry
@@ -26,53 +28,61 @@ from fedsampling.workflow.project import Project
 from fedsampling.workflow.run import execute_all
 
 
-def compare(
-    files: Sequence[Path],
-    project: Project,
-    echo: Callable[[str], None],
-    scale: str | None,
-    problem: OwnProblem,
-    settings: Sequence[str],
-    datasets: Sequence[str],
-    against: Sequence[str],
-    cores: int = 1,
-    minutes: float | None = None,
-) -> int:
-    """Compare the samplers that some files define with each other and with all others.
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a call of ``fedsampling compare`` asks for."""
 
-    All samplers of a file are compared.  `settings`: see :func:`all_entries`;
-    `datasets`, of the cross matrix: see :func:`chosen_datasets`; `scale`: see :func:`usual_scale`;
-    `against`: the other samplers, besides md, or all; `cores`: datasets that train at the same
-    time; `minutes`: after these, the finished datasets are ranked.  Prints lines with `echo`.
+    files: Sequence[Path]  # whose samplers are compared, with each other and with all others
+    problem: OwnProblem
+    scale: str | None = None  # by default as in :func:`usual_scale`
+    settings: Sequence[str] = ()  # of the samplers; see :func:`all_entries`
+    datasets: Sequence[str] = ()  # of the cross matrix; see :func:`chosen_datasets`
+    against: Sequence[str] = ()  # the other samplers, besides md; by default all
+    cores: int = 1  # datasets that train at the same time
+    minutes: float | None = None  # after these, the finished datasets are ranked
+
+
+def compare(request: Request, project: Project, echo: Echo) -> int:
+    """Compare users' samplers with each other and with all others; print lines with `echo`.
+
     Returns the exit status: 0, or that of an interrupted job; the same command resumes it.
     """
+    minutes, files = request.minutes, request.files
     end = None if minutes is None else time.monotonic() + 60 * minutes
     members = list(dict.fromkeys(member for file in files for member in load_file(file)))
     is_step = all(str(file) in project.config.schemes for file in files)
     made = project.made(f"compare/{members[-1].named}")
     with made.making() if is_step else nullcontext():
-        scale = scale or usual_scale(datasets, problem)
-        if minutes is not None and (scale != "paper" or problem):
-            raise InputError("--minutes: no effect at this scale or with your data; remove it")
-        entries = all_entries(members, settings)
-        matrix = _cross_matrix(project, files, scale)
-        common = _at_quick_scale(matrix)
-        check_known(against, common, "--against {}: unknown")
-        chosen = chosen_datasets(matrix, datasets, scale, problem)
-        problem.check_model()
-        problem.check_clients()
-        _check(entries, common, echo)
-        comparison = Competition(matrix, entries, chosen, problem, against)
+        comparison, common = _competition(request, members, project, echo)
         names = [member.named for member in members]
-        run = "compare/" + "-".join(filter(None, [*names, problem.name]))
-        if scale == "paper" and not problem:
-            by_dataset = ByDataset(comparison, run, cores, end, echo)
-            return by_dataset.train_and_rank(is_benchmark=not datasets)
-        if problem:
+        run = "compare/" + "-".join(filter(None, [*names, request.problem.name]))
+        if comparison.matrix.config.scale == "paper" and not request.problem:
+            by_dataset = ByDataset(comparison, run, request.cores, end, echo)
+            return by_dataset.train_and_rank(is_benchmark=not request.datasets)
+        if request.problem:
             overrides = comparison.with_fitting_samplers(common, echo)
         else:
-            overrides = comparison.with_finished_samplers(chosen, echo)
+            overrides = comparison.with_finished_samplers(comparison.datasets, echo)
         return _run_together(comparison, overrides, run, echo)
+
+
+def _competition(
+    request: Request, members: Sequence[type[Scheme]], project: Project, echo: Echo
+) -> tuple[Competition, Mapping[str, Any]]:
+    """Check a request; return who competes on which datasets, and the others' settings."""
+    problem = request.problem
+    scale = request.scale or usual_scale(request.datasets, problem)
+    if request.minutes is not None and (scale != "paper" or problem):
+        raise InputError("--minutes: no effect at this scale or with your data; remove it")
+    entries = all_entries(members, request.settings)
+    matrix = _cross_matrix(project, request.files, scale)
+    common = _at_quick_scale(matrix)
+    check_known(request.against, common, "--against {}: unknown")
+    chosen = chosen_datasets(matrix, request.datasets, scale, problem)
+    problem.check_model()
+    problem.check_clients()
+    _check(entries, common, echo)
+    return Competition(matrix, entries, chosen, problem, request.against), common
 
 
 def _check(entries: Mapping[str, Entry], common: Mapping[str, Any], echo: Echo) -> None:

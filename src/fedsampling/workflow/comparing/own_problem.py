@@ -15,8 +15,8 @@ from fedsampling.clients.availability import Availability
 from fedsampling.clients.failures import Failures
 from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.federated import FederatedDataset
+from fedsampling.experiments.networks.settings import OPAQUE
 from fedsampling.experiments.shorthand import TUNING
-from fedsampling.experiments.simulations.network import OPAQUE
 from fedsampling.learning.models.settings import ModelFile
 from fedsampling.samplers.protocol.base import Scheme
 

@@ -77,12 +77,15 @@ def _count(jobs: Sequence[Job], labels: Collection[str]) -> int:
 
 
 def _runs_of_one_case(jobs: Sequence[Job], labels: Collection[str]) -> int:
-    runs: Counter[tuple[str, str]] = Counter()
-    for job in jobs:
-        if job.sampler in labels:
-            runs[job.sampler, job.case] += len(job.runs)
-    largest = {label: count for (label, _), count in sorted(runs.items(), key=lambda row: row[1])}
-    return sum(largest.values())
+    """Return the samplers' runs of one case each, the case that has most of them."""
+    largest = 0
+    for label in labels:
+        of_cases: Counter[str] = Counter()
+        for job in jobs:
+            if job.sampler == label:
+                of_cases[job.case] += len(job.runs)
+        largest += max(of_cases.values(), default=0)
+    return largest
 
 
 def _seconds_of_reference(jobs: Sequence[Job], project: Project) -> float:

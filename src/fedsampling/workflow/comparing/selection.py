@@ -13,16 +13,12 @@ from typing import Any
 
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.nested import merge
+from fedsampling.experiments.networks.training import build_learner, build_sampler
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE, Paper
 from fedsampling.experiments.resolving import resolved_settings
 from fedsampling.experiments.selecting import load_papers
 from fedsampling.experiments.shorthand import TUNING
-from fedsampling.experiments.simulations.network import (
-    NetworkSimulation,
-    build_learner,
-    build_sampler,
-    load_problem,
-)
+from fedsampling.experiments.simulations.network import NetworkSimulation, load_problem
 from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.runs.places import file_name, file_names, finished_runs, run_stores
 from fedsampling.workflow.comparing.entries import Entry

@@ -1,0 +1,5 @@
+"""``python -m fedsampling.cli``: the same as ``fedsampling``."""
+
+from fedsampling.cli import main
+
+main()

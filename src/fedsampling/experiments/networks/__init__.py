@@ -1,0 +1,1 @@
+"""Training of networks with the settings of an experiment."""

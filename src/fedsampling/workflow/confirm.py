@@ -1,0 +1,101 @@
+"""Confirm a paper's claims: judge them on fresh seeds, by the rule that was registered before.
+
+The function of the paper gets the twins of the claim's experiments in their place
+(:mod:`fedsampling.experiments.registration`), and its intervals allow for the declared looks.
+"""
+
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fedsampling.evidence import grades
+from fedsampling.evidence.claims import Confirmation
+from fedsampling.evidence.looks import Looks
+from fedsampling.evidence.provenance import assess_runs
+from fedsampling.evidence.statistics import allowing_for
+from fedsampling.evidence.summaries import load_summaries
+from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.resolving import load_kinds
+from fedsampling.workflow.claim_context import Context
+from fedsampling.workflow.project import Project
+from fedsampling.workflow.summarise import summarise
+
+
+def confirmations(project: Project, key: str) -> dict[str, tuple[Confirmation | None, str]]:
+    """Judge a paper's claims on the fresh seeds that are finished.
+
+    Returns by claim the confirmation, or None and the reason.
+    """
+    spec, complete = project.plan.paper(key), load_paper(key, project.papers)
+    twins = {twin for name in complete.claims for twin in complete.twins_of(name).values()}
+    load_kinds(spec.folder)
+    with TemporaryDirectory() as folder:
+        for twin in (finished := sorted(twins & spec.experiments.keys())):
+            summarise(key, twin, project, Path(folder))
+        context = Context(spec, complete, project, load_summaries(key, finished, Path(folder)), {})
+        return {name: confirmed(name, context) for name in complete.claims}
+
+
+def confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
+    """Judge a claim on fresh seeds; if that is not possible, return None and the reason."""
+    if (reason := _why_unconfirmed(name, context)) is not None:
+        return None, reason
+    twins = context.complete.twins_of(name)
+    cases = context.cases(name)
+    fresh = {original: context.loaded[twin].only(cases) for original, twin in twins.items()}
+    specs = {original: context.complete.experiments[twin] for original, twin in twins.items()}
+    evidence = assess_runs(fresh, specs, cases, context.project.facts)
+    # The twins of a claim have one plan of looks.
+    (looks,) = {tuple(summary.settings["looks"]) for summary in fresh.values()}
+    plan = Looks(looks)
+    with allowing_for(plan):
+        finding = context.apply_rule(name, fresh, "not confirmed")
+    if finding is None:
+        return None, "The rule does not fit the changed settings."
+    finding = grades.graded(finding, evidence, context.paper.claims[name].transfer)
+    draws_worlds = any(summary.settings.get("worlds") for summary in fresh.values())
+    seeds = min(len(summary.settings["seeds"]) for summary in fresh.values())
+    registered = context.complete.registered[name]
+    confirmation = Confirmation(
+        verdict=finding.verdict,
+        ours=finding.ours,
+        reason=finding.reason,
+        parts=finding.parts,
+        drawn=finding.drawn,
+        readings=finding.readings,
+        grade=finding.grade,
+        draws="partition, delays and training" if draws_worlds else "training",
+        seeds=seeds,
+        look=plan.finished(seeds),
+        looks=looks,
+        hours=round(sum(s.provenance["seconds"] for s in fresh.values()) / 3600, 2),
+        registered=registered.at.isoformat(),
+        commit=registered.commit,
+        first_run=_first_run(name, context),
+    )
+    return confirmation, ""
+
+
+def _why_unconfirmed(name: str, context: Context) -> str | None:
+    """Return why no fresh run can confirm a claim, possibly without words; None if some can."""
+    complete = context.complete
+    twins, registered = complete.twins_of(name), complete.registered.get(name)
+    if not twins:
+        has_rule = context.paper.claims[name].parts
+        return "Its numbers are exact; no seed decides it." if has_rule else ""
+    if registered is None:
+        return "Its rule is not registered."
+    if registered.digest != complete.rule_digest(name):
+        return f"Its rule was changed after its registration of {registered.at:%Y-%m-%d}."
+    if missing := [twin for twin in twins.values() if twin not in context.loaded]:
+        reason = context.paper.left_out.get(missing[0], "")
+        return f"No look at fresh seeds is finished: {reason}."
+    if datetime.fromisoformat(_first_run(name, context)) < registered.at:
+        return f"Its fresh runs began before its registration of {registered.at:%Y-%m-%d}."
+    return None
+
+
+def _first_run(name: str, context: Context) -> str:
+    """Return when the first run of a claim's twins started."""
+    twins = context.complete.twins_of(name).values()
+    return min(str(context.loaded[twin].provenance["started"]) for twin in twins)
