@@ -19,8 +19,8 @@ from fedsampling.report.which_sampler.advice import (
     INFORMATION,
     NOTHING_BETTER,
     Advice,
+    Cell,
     Situation,
-    advise,
     by_family,
     over_families,
 )
@@ -148,12 +148,15 @@ def _advise(
 ) -> list[tuple[Advice, Situation]]:
     """Return the advice in every situation and measure, from speed-ups on some datasets."""
     advised = []
-    for measure, (information, unequal, skewed) in product(MEASURES, SITUATIONS):
-        situation = Situation(information, False, unequal, skewed)
-        usable = [name for name, kinds in needs.items() if situation.allows(kinds)]
+    for measure in MEASURES:
         bench, again = (table[table["measure"] == measure] for table in (speed_ups, fresh))
-        advice = advise(bench, usable, situation, measure, again if len(again) else None)
-        advised.append((advice, situation))
+        cells: dict[tuple[bool | None, bool | None], Cell] = {}
+        for information, unequal, skewed in SITUATIONS:
+            situation = Situation(information, False, unequal, skewed)
+            if (unequal, skewed) not in cells:
+                cells[unequal, skewed] = Cell.of(bench, situation, again if len(again) else None)
+            usable = [name for name, kinds in needs.items() if situation.allows(kinds)]
+            advised.append((cells[unequal, skewed].advise(usable, measure), situation))
     return advised
 
 
