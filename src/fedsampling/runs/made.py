@@ -26,25 +26,30 @@ from fedsampling.base.files import read_record, write_record
 from fedsampling.runs.places import published_runs, stored_names
 
 WHOLE = "step"  # the part of a step that has no parts
+DAMAGED = "damaged"  # key of how many times results of a step were damaged
 SAVED_EVERY_SECONDS = 20.0  # while a step with many results runs
 
 
 @dataclass
 class Made:
-    """The record of a step; `stores`: the folders of finished runs that it may read."""
+    """The record of a step.
+
+    `stores`: the folders of finished runs that it may read. `folder`: that of its results.
+    """
 
     path: Path
     stores: Collection[Path] = ()
+    folder: Path = Path()
     content: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, path: Path, stores: Collection[Path] = ()) -> "Made":
+    def open(cls, path: Path, stores: Collection[Path] = (), folder: Path = Path()) -> "Made":
         """Read a record; a missing or corrupt one is empty, so that everything is rebuilt."""
         content: dict[str, Any] = {}
         if path.is_file():
             with suppress(InputError):
                 content = read_record(path)
-        return cls(path, stores, content)
+        return cls(path, stores, folder, content)
 
     def __post_init__(self) -> None:
         self._generations: dict[str, int] = {}
@@ -59,9 +64,23 @@ class Made:
 
     @property
     def generations(self) -> dict[str, int]:
-        """The generation of each part whose inputs have ever changed."""
+        """The generation of each part whose inputs have ever changed, and :attr:`damages`."""
         counts = {part: self.generation(part) for part in self.content.get("parts", {})}
-        return {part: count for part, count in counts.items() if count}
+        return {part: count for part, count in {**counts, DAMAGED: self.damages}.items() if count}
+
+    @cached_property
+    def damages(self) -> int:
+        """How many times results had another size than they were made with, with now.
+
+        Only sizes are compared, because every call does so. Missing files Snakemake sees itself.
+        """
+        sizes = [
+            (self.folder / name, size)
+            for entry in self.content.get("results", {}).values()
+            for name, size in entry.get("sizes", {}).items()
+        ]
+        is_damaged = any(path.is_file() and path.stat().st_size != size for path, size in sizes)
+        return int(self.content.get(DAMAGED, 0)) + is_damaged
 
     def _generation(self, part: str) -> int:
         before = self.content.get("parts", {}).get(part)

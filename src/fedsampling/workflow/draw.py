@@ -22,6 +22,7 @@ from fedsampling.report.drawing.curves import undrawn
 from fedsampling.report.drawing.look import Look
 from fedsampling.report.drawing.style import legends_beginning_with, without_printed
 from fedsampling.runs.finished import Finished
+from fedsampling.runs.made import DAMAGED
 from fedsampling.runs.places import run_stores
 from fedsampling.workflow.judge import judge, warn_unfit
 from fedsampling.workflow.project import Project
@@ -113,7 +114,8 @@ class _Results:
             if part == JOINED:  # the paper's own drawing code takes no part
                 code = {key: text for key, text in code.items() if key.startswith(f"{CODE} ")}
             self.made.note(part, record, code, loaded_libraries())
-            self.entries[name] = {"of": self._of(name), "files": files}
+            sizes = {path: (self.folder / path).stat().st_size for path in files}
+            self.entries[name] = {"of": self._of(name), "files": files, "sizes": sizes}
             self.is_changed = True
             self.made.save_at_times()
             return True
@@ -126,10 +128,12 @@ class _Results:
     @contextmanager
     def recorded(self) -> Iterator[None]:
         """Write the record at the end, also if the updates are interrupted."""
+        damages = self.made.damages  # before they are repaired
         try:
             yield
         finally:
             if self.is_changed:
+                self.made.content[DAMAGED] = damages
                 self.made.save()
 
     def is_up_to_date(self, name: str) -> bool:
