@@ -85,4 +85,5 @@ def _falls_until(summary: Summary, sampler: str, case: str) -> float:
 def _mean_decibels(summary: Summary, sampler: str, case: str, until: float) -> pd.Series:
     """Average each seed's MSD in dB over the rounds after the first, up to `until`."""
     values = summary.values(sampler, "msd", case, since=1, until=until)
-    return (10 * np.log10(values)).groupby(level="seed").mean()
+    decibels = pd.Series(10 * np.log10(values.to_numpy()), values.index)
+    return decibels.groupby(level="seed").mean()

@@ -348,7 +348,8 @@ class Cell:
     @cached_property
     def _fresh(self) -> Mapping[str, tuple[Array, Array]]:
         families, columns = self.fresh.index.to_numpy(object), self.fresh.to_numpy(np.float64).T
-        return {name: (families, logs) for name, logs in zip(self.fresh, columns, strict=True)}
+        names = map(str, self.fresh)
+        return {name: (families, logs) for name, logs in zip(names, columns, strict=True)}
 
 
 def by_family(speed_ups: pd.DataFrame, samplers: Collection[str]) -> pd.DataFrame:
