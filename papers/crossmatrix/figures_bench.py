@@ -20,8 +20,8 @@ from fedsampling.report.which_sampler.advice import (
     NOTHING_BETTER,
     RUNS_IN,
     Advice,
+    Cell,
     Situation,
-    advise,
     by_family,
     over_families,
 )
@@ -147,11 +147,15 @@ def _advise(
 ) -> list[tuple[Advice, Situation]]:
     """Return the advice in every situation and measure, from the speed-ups of RUNS_IN."""
     advised = []
-    for measure, (information, unequal, skewed) in product(MEASURES, SITUATIONS):
-        situation = Situation(information, False, unequal, skewed)
-        usable = [name for name, kinds in needs.items() if situation.allows(kinds)]
-        bench, *reruns = (runs[runs["measure"] == measure] for runs in evidence)
-        advised.append((advise(bench, usable, situation, measure, *reruns), situation))
+    for measure in MEASURES:
+        of_measure = [runs[runs["measure"] == measure] for runs in evidence]
+        cells: dict[tuple[bool | None, bool | None], Cell] = {}
+        for information, unequal, skewed in SITUATIONS:
+            situation = Situation(information, False, unequal, skewed)
+            if (unequal, skewed) not in cells:
+                cells[unequal, skewed] = Cell.of(situation, *of_measure)
+            usable = [name for name, kinds in needs.items() if situation.allows(kinds)]
+            advised.append((cells[unequal, skewed].advise(usable, measure), situation))
     return advised
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import rankdata
 
 from fedsampling.base.text import listed
 from fedsampling.evidence.statistics import mean
@@ -146,7 +145,7 @@ def aggregated(speed_ups: pd.DataFrame, measure: str) -> pd.DataFrame:
         )
     table = pd.DataFrame(rows)
     everywhere = table["families"] == len(logs)
-    table.loc[everywhere, "rank"] = rankdata(-table.loc[everywhere, "speed_up"])
+    table["rank"] = table["speed_up"].where(everywhere).rank(ascending=False)
     return table
 
 

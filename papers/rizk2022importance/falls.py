@@ -84,7 +84,6 @@ def _falls_until(summary: Summary, sampler: str, case: str) -> float:
 @cache  # the approximate probabilities are compared twice in each window
 def _mean_decibels(summary: Summary, sampler: str, case: str, until: float) -> pd.Series:
     """Average each seed's MSD in dB over the rounds after the first, up to `until`."""
-    rows = summary.select(sampler, "msd", case, until=until)
-    rows = rows[rows["at"] > 0]
-    decibel = pd.Series(10 * np.log10(rows["value"].to_numpy()), index=rows["seed"])
-    return decibel.groupby(level="seed").mean()
+    values = summary.values(sampler, "msd", case, since=1, until=until)
+    decibels = pd.Series(10 * np.log10(values.to_numpy()), values.index)
+    return decibels.groupby(level="seed").mean()

@@ -21,7 +21,7 @@ def folder(results):
 
 def speed_ups(**by_sampler):
     """Speed-ups on the families A, B, …, one dataset and five runs each."""
-    families = max(4, *map(len, by_sampler.values()))
+    families = max([4, *map(len, by_sampler.values())])
     rows = [
         {"scheme": name, "family": family, "set": family.lower(), "speed_up": value}
         for name, values in {"md": [1.0] * families, **by_sampler}.items()
@@ -45,7 +45,10 @@ def advised(table, situation=None):
     ],
 )
 def test_a_sampler_not_confirmed_in_fresh_worlds_is_a_candidate(again, recommended, words):
-    table, fresh = speed_ups(fast=[1.5, 1.6, 1.4, 1.5]), again and speed_ups(fast=again)
+    table, fresh = (
+        speed_ups(fast=[1.5, 1.6, 1.4, 1.5]),
+        speed_ups(**{"fast": again} if again else {}),
+    )
     advice = advise(table, ["fast"], Situation(), "rounds", fresh)
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)
@@ -56,7 +59,8 @@ def test_a_sampler_not_confirmed_in_fresh_worlds_is_a_candidate(again, recommend
     ("test", "recommended"), [([1.5, 1.4, 1.5], 1), ([3.0, 1.0, 1.0], 0), (None, 1)]
 )
 def test_a_test_on_new_families_can_only_remove_a_recommendation(test, recommended):
-    table, new = speed_ups(fast=[1.5, 1.6, 1.4, 1.5]), test and speed_ups(fast=test)
+    table = speed_ups(fast=[1.5, 1.6, 1.4, 1.5])
+    new = speed_ups(fast=test) if test else speed_ups()
     advice = advise(table, ["fast"], Situation(), "rounds", table, new)
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)

@@ -84,3 +84,8 @@ def test_a_look_runs_its_seeds_with_the_users_settings(opened, monkeypatch, tmp_
 def test_embedded_data_decide_no_claim(opened):
     with pytest.raises(InputError, match="data: embedded; only runs on official data decide"):
         [*decide(opened(data="embedded", scale="quick"), [], None, dry_run=True, cores="1")]
+
+
+def test_runs_of_snakemake_have_no_other_results_folder(opened):
+    with pytest.raises(InputError, match="its runs are Snakemake's, in results/"):
+        [*decide(opened(), [], 1.0, dry_run=False, cores="1")]

@@ -12,6 +12,7 @@ SAMPLE = (
     "deep/deeper/deepest/farthest.py",
     "mine/third_help.py",
     "by_words.py",
+    "truncated: results/artefacts/small/curve/curve.png",
 )
 
 

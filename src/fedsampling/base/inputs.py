@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from importlib import metadata
 from importlib.util import source_from_cache
 from pathlib import Path
@@ -290,15 +290,24 @@ def _is_ignored(name: str) -> bool:
 def _is_guest(frame: FrameType | None, direct: bool = False) -> bool:
     """Whether users' code called, through libraries or, if `direct`, without them."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        if file.startswith(_PACKAGE) and file != __file__:
-            return False
-        if not file.startswith("<") and file != __file__ and not is_library(file):
-            return file.endswith(".py")
-        if direct and file != __file__ and Path(file.strip("<>")).stem not in ENVIRONMENT:
-            return False
+        is_guest = _of_caller(frame.f_code.co_filename, direct)
+        if is_guest is not None:
+            return is_guest
         frame = frame.f_back
     return False
+
+
+@lru_cache(maxsize=4096)
+def _of_caller(file: str, direct: bool) -> bool | None:
+    """Whether a file of a caller is users' code; None if its own caller decides."""
+    if file == __file__:
+        return None
+    if file.startswith(_PACKAGE):
+        return False
+    if not file.startswith("<") and not is_library(file):
+        return file.endswith(".py")
+    is_deciding = direct and Path(file.strip("<>")).stem not in ENVIRONMENT
+    return False if is_deciding else None
 
 
 def observe() -> None:

@@ -93,10 +93,18 @@ def half_width(deviation: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Arra
     """Half the width of Student's t-interval of a mean over `n` seeds; of several means at once."""
     counts = np.asarray(n)
     # Quantiles are slow, and most counts are equal.
-    distinct, places = np.unique(counts, return_inverse=True)
-    quantile = stdtrit(distinct - 1, (1 + level) / 2)[places].reshape(counts.shape)
+    if counts.ndim:
+        distinct, places = np.unique(counts, return_inverse=True)
+        quantile = stdtrit(distinct - 1, (1 + level) / 2)[places].reshape(counts.shape)
+    else:
+        quantile = _quantile(int(counts), level)
     half: Array = quantile * np.asarray(deviation) / np.sqrt(counts)
     return half
+
+
+@lru_cache(maxsize=4096)
+def _quantile(n: int, level: float) -> float:
+    return float(stdtrit(n - 1, (1 + level) / 2))
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ class Summary:
     provenance: Mapping[str, Any]  # joined metadata of the runs; see :func:`provenance`
     # the provenance of each case
     by_case: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # columns of names as a file has them; a copy with other rows has none
+    categories: dict[str, pd.Categorical] = field(default_factory=dict, init=False)
 
     def only(self, cases: Collection[str]) -> "Summary":
         """Keep some cases; return the summary itself if it has none of these cases."""
@@ -56,12 +58,15 @@ class Summary:
             return self
         if names not in self._parts:
             selected = {name: self.by_case[name] for name in names}
-            self._parts[names] = Summary(
-                self.rows[self.rows["case"].isin(names)],
+            kept = self.categorised["case"].isin(names).to_numpy()
+            part = Summary(
+                self.rows[kept],
                 {**self.settings, "cases": {name: self.settings["cases"][name] for name in names}},
                 {**self.provenance, **joined(selected.values())},
                 selected,
             )
+            part.categories.update({key: self.categorised[key].array[kept] for key in NAMES})
+            self._parts[names] = part
         return self._parts[names]
 
     @cached_property
@@ -71,6 +76,11 @@ class Summary:
 
     @cached_property
     def curves(self) -> pd.DataFrame:
+        """:attr:`categorised_curves` with names in place of categories."""
+        return self.categorised_curves.astype(dict.fromkeys(NAMES, "str"))
+
+    @cached_property
+    def categorised_curves(self) -> pd.DataFrame:
         """Means over seeds with 95 % t-intervals: columns KEYS, ``mean``, ``low``, ``high``, ``n``.
 
         After a run diverges, the mean is NaN: the run is not dropped.  Fewer than
@@ -94,14 +104,21 @@ class Summary:
         ]
         bottom, top = np.reshape(bounds, (-1, 2))[curves["metric"].cat.codes].T
         centre = curves["mean"].to_numpy()
-        return curves.astype(dict.fromkeys(NAMES, "str")).assign(
+        return curves.assign(
             low=np.clip(centre - half, bottom, top), high=np.clip(centre + half, bottom, top)
         )
 
     @cached_property
     def categorised(self) -> pd.DataFrame:
         """The rows with categories in place of names, which pandas groups several times faster."""
-        return self.rows.astype(dict.fromkeys(NAMES, "category"))
+        return self.rows.assign(**{name: self._categories(name) for name in NAMES})
+
+    def _categories(self, column: str) -> pd.Categorical:
+        """Return a column of names as categories, from those of the file if they are known."""
+        if column not in self.categories:
+            return pd.Categorical(self.rows[column])
+        read = self.categories[column]
+        return read.set_categories(sorted(read.remove_unused_categories().categories))
 
     @cached_property
     def metrics(self) -> frozenset[str]:
@@ -117,6 +134,17 @@ class Summary:
         until: float = np.inf,
     ) -> pd.DataFrame:
         """Select rows by samplers, metrics and cases, with ``since ≤ at ≤ until``."""
+        return self.rows.take(self._chosen(case, sampler, metric, since, until))
+
+    def _chosen(
+        self,
+        case: str | Sequence[str] | None,
+        sampler: str | Sequence[str] | None,
+        metric: str | Sequence[str] | None,
+        since: float,
+        until: float,
+    ) -> NDArray[np.intp]:
+        """Return the positions of the rows of :meth:`select`."""
         if isinstance(case, str) and isinstance(sampler, str) and isinstance(metric, str):
             positions = self._positions.get((case, sampler, metric))
             parts = [] if positions is None else [positions]
@@ -130,7 +158,7 @@ class Summary:
         if since > -np.inf or until < np.inf:
             at = self._rounds[chosen]
             chosen = chosen[(since <= at) & (at <= until)]
-        return self.rows.take(chosen)
+        return chosen
 
     @cached_property
     def _rounds(self) -> Ints:
@@ -158,10 +186,23 @@ class Summary:
         self, sampler: str, metric: str, case: str = "base", since: float = -np.inf
     ) -> pd.Series:
         """Average a metric over ``at >= since``: one value per seed, indexed by seed."""
-        chosen = self.select(sampler, metric, case, since)
-        if chosen.empty:
+        values = self.values(sampler, metric, case, since)
+        if values.empty:
             raise KeyError(f"no {metric} of {sampler} in case {case}")
-        return chosen.groupby("seed")["value"].mean(skipna=False)
+        return values.groupby(level="seed").mean(skipna=False)
+
+    def values(
+        self,
+        sampler: str,
+        metric: str,
+        case: str = "base",
+        since: float = -np.inf,
+        until: float = np.inf,
+    ) -> pd.Series:
+        """Return a metric, ``value`` by ``seed``: as :meth:`select` without other columns."""
+        chosen = self._chosen(case, sampler, metric, since, until)
+        seeds = pd.Index(self.rows["seed"].to_numpy()[chosen], name="seed")
+        return pd.Series(self.rows["value"].to_numpy()[chosen], seeds, name="value")
 
 
 def bounds_of(metric: str, values: ArrayLike) -> tuple[float, float]:
@@ -187,13 +228,15 @@ def load(path: Path) -> Summary:
         rows = table.to_pandas()
         if digest(rows) != noted["digest"]:
             raise ValueError("rows differ from their digest")
-        for name in NAMES:  # categories; ten times as fast as ``astype(str)``
-            codes = rows[name].cat.codes.to_numpy()
-            rows[name] = rows[name].cat.categories.array.take(codes)
+        categories = {name: rows[name].array for name in NAMES}
+        for name, column in categories.items():  # ten times as fast as ``astype(str)``
+            rows[name] = column.categories.array.take(column.codes)
         rows = rows.astype({**dict.fromkeys(NUMBERS, np.int64), "value": np.float64})
         by_case = noted["by_case"]
         record = {**joined(by_case.values()), **noted["facts"]}
-        return Summary(rows, noted["settings"], record, by_case)
+        summary = Summary(rows, noted["settings"], record, by_case)
+        summary.categories.update(categories)
+        return summary
 
 
 def read_costs(path: Path) -> dict[str, tuple[float, str | None]]:

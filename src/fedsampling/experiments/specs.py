@@ -110,8 +110,16 @@ class Job:
         return int(self.runs[0].settings[self.counter]) if self.counter else len(self.runs)
 
 
-def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None = None) -> list[Job]:
-    """List the jobs of a paper, or of its `resolved` experiments, in the order of its file."""
+def jobs(
+    paper: Paper,
+    config: Config,
+    resolved: Mapping[str, Resolved] | None = None,
+    with_code: bool = True,
+) -> list[Job]:
+    """List the jobs of a paper, or of its `resolved` experiments, in the order of its file.
+
+    `with_code`: whether to compute the fingerprints of their code, for which the package is parsed.
+    """
     listed = []
     for name, (experiment, simulations) in (resolved or resolve_experiments(paper, config)).items():
         blocks = range(0, len(experiment.seeds), experiment.seed_block)
@@ -122,7 +130,7 @@ def jobs(paper: Paper, config: Config, resolved: Mapping[str, Resolved] | None =
             modules = [member.code for member in members_within(simulation)]
             users_code = "".join(map(own_code, modules))
             used = {*modules, *of_package(*users_files(simulation))}
-            code = fingerprint(*sorted(used), papers=paper.folder.parent)
+            code = fingerprint(*sorted(used), papers=paper.folder.parent) if with_code else ""
             official = files if data == "official" else ()
             text = canonical(settings)
             for block, first in enumerate(blocks):

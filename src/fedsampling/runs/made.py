@@ -11,6 +11,7 @@ if an input has changed since the step ran, the parameter counts one more, and s
 
 import hashlib
 import json
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,27 +26,35 @@ from fedsampling.base.files import read_record, write_record
 from fedsampling.runs.places import published_runs, stored_names
 
 WHOLE = "step"  # the part of a step that has no parts
+DAMAGED = "damaged"  # key of how many times results of a step were damaged
+SAVED_EVERY_SECONDS = 20.0  # while a step with many results runs
 
 
 @dataclass
 class Made:
-    """The record of a step; `stores`: the folders of finished runs that it may read."""
+    """The record of a step.
+
+    `stores`: the folders of finished runs that it may read. `folder`: that of its results.
+    """
 
     path: Path
     stores: Collection[Path] = ()
+    folder: Path = Path()
     content: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, path: Path, stores: Collection[Path] = ()) -> "Made":
+    def open(cls, path: Path, stores: Collection[Path] = (), folder: Path = Path()) -> "Made":
         """Read a record; a missing or corrupt one is empty, so that everything is rebuilt."""
         content: dict[str, Any] = {}
         if path.is_file():
             with suppress(InputError):
                 content = read_record(path)
-        return cls(path, stores, content)
+        return cls(path, stores, folder, content)
 
     def __post_init__(self) -> None:
         self._generations: dict[str, int] = {}
+        self._looked_for: dict[str, set[str]] = {}  # runs of each part since the last save
+        self._saved = time.monotonic()
 
     def generation(self, part: str = WHOLE) -> int:
         """Return how many times the inputs of a part have changed, with those of now."""
@@ -55,9 +64,23 @@ class Made:
 
     @property
     def generations(self) -> dict[str, int]:
-        """The generation of each part whose inputs have ever changed."""
+        """The generation of each part whose inputs have ever changed, and :attr:`damages`."""
         counts = {part: self.generation(part) for part in self.content.get("parts", {})}
-        return {part: count for part, count in counts.items() if count}
+        return {part: count for part, count in {**counts, DAMAGED: self.damages}.items() if count}
+
+    @cached_property
+    def damages(self) -> int:
+        """How many times results had another size than they were made with, with now.
+
+        Only sizes are compared, because every call does so. Missing files Snakemake sees itself.
+        """
+        sizes = [
+            (self.folder / name, size)
+            for entry in self.content.get("results", {}).values()
+            for name, size in entry.get("sizes", {}).items()
+        ]
+        is_damaged = any(path.is_file() and path.stat().st_size != size for path, size in sizes)
+        return int(self.content.get(DAMAGED, 0)) + is_damaged
 
     def _generation(self, part: str) -> int:
         before = self.content.get("parts", {}).get(part)
@@ -74,12 +97,9 @@ class Made:
         before = parts.get(part, {})
         kept = before if before.get("generation") == self.generation(part) else {}
         read = inputs.merged(kept.get("inputs", {}), record.states(), *further)
-        runs, state = kept.get("runs", ""), kept.get("state", "")
-        if record.runs:
-            sorted_runs = sorted({*runs.split(), *record.runs})
-            runs, state = " ".join(sorted_runs), self._state(sorted_runs)
         parts[part] = {"generation": self.generation(part), "inputs": read}
-        parts[part] |= {"runs": runs, "state": state}
+        parts[part] |= {name: kept.get(name, "") for name in ("runs", "state")}
+        self._looked_for.setdefault(part, set()).update(record.runs)
 
     @contextmanager
     def making(self) -> Iterator[None]:
@@ -92,7 +112,23 @@ class Made:
 
     def save(self) -> None:
         """Write the record."""
+        for part, runs in self._looked_for.items():
+            if runs:
+                entry = self.content["parts"][part]
+                sorted_runs = sorted({*entry["runs"].split(), *runs})
+                entry["runs"], entry["state"] = " ".join(sorted_runs), self._state(sorted_runs)
+        self._looked_for.clear()
         write_record(self.path, self.content)
+        self._saved = time.monotonic()
+
+    def save_at_times(self) -> None:
+        """Write the record unless that happened a moment ago; :meth:`save` must follow.
+
+        A record has a megabyte, and a paper two hundred results. What a killed process has not
+        recorded is made again.
+        """
+        if time.monotonic() - self._saved > SAVED_EVERY_SECONDS:
+            self.save()
 
     def _state(self, hashes: Sequence[str]) -> str:
         """Digest which of these sorted runs are finished, and in which versions."""

@@ -228,7 +228,8 @@ def _load_file(path: Path, changed: int) -> Mapping[str, Result]:
         raise ValueError("the metadata do not match their digest")
     table = _flat(rows)
     at, value = (table[name].to_numpy() for name in ("at", "value"))
-    codes, names = pd.factorize(table["metric"])
+    codes, metrics = pd.factorize(table["metric"])
+    names = metrics.to_numpy(object)  # much faster to index and to iterate over
     metrics_of: dict[bytes, bytes] = {}  # runs of an experiment mostly have the same metrics
     ends = np.cumsum(rows["at"].combine_chunks().value_lengths().to_numpy())
     runs = {}

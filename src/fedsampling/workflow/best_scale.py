@@ -65,13 +65,13 @@ def at_best(paper: Paper, config: Config, results: Path) -> tuple[Paper, dict[st
 
 
 def left_to_run(paper: Paper, config: Config, results: Path) -> dict[str, list[Job]]:
-    """List the unfinished jobs of the paper's size, by experiment."""
+    """List the unfinished jobs of the paper's size, by experiment, without their code."""
     at_paper_size = config.model_copy(
         update={"scale": "paper", "data": "official", "overrides": {}}
     )
     target, shared = run_stores(results, at_paper_size)
     finished = finished_runs([target, *shared])
-    listed = _listed_at(paper, at_paper_size, "paper")
+    listed = _listed_at(paper, at_paper_size, "paper", with_code=False)
     jobs_of = (job for experiment in listed.values() for job in experiment.jobs)
     inputs.note_runs(run.hash for job in jobs_of for run in job.runs)
     return {name: _missing(experiment.jobs, finished) for name, experiment in listed.items()}
@@ -121,18 +121,20 @@ def _finished_part(
     return scale, {**experiment, "samplers": samplers}
 
 
-def _listed_at(paper: Paper, config: Config, scale: str) -> dict[str, Listed]:
+def _listed_at(
+    paper: Paper, config: Config, scale: str, with_code: bool = True
+) -> dict[str, Listed]:
     """List the jobs of each experiment that exists at a scale."""
     absent = [name for name, spec in paper.experiments.items() if spec.get(scale, {}) is None]
     present = without(paper, dict.fromkeys(absent, ""))
     scales = dict.fromkeys(present.experiments, scale)
-    return _listed(present.model_copy(update={"scales": scales}), config)
+    return _listed(present.model_copy(update={"scales": scales}), config, with_code)
 
 
-def _listed(paper: Paper, config: Config) -> dict[str, Listed]:
+def _listed(paper: Paper, config: Config, with_code: bool = True) -> dict[str, Listed]:
     resolved = resolve_experiments(paper, config)
     listed = {name: Listed(experiment, []) for name, (experiment, _) in resolved.items()}
-    for job in jobs(paper, config, resolved):
+    for job in jobs(paper, config, resolved, with_code):
         listed[job.experiment].jobs.append(job)
     return listed
 

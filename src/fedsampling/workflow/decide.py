@@ -17,13 +17,14 @@ from typing import Any
 import yaml
 
 from fedsampling.base.errors import InputError, check_known
+from fedsampling.base.files import write_text
 from fedsampling.base.text import listed, plural, show
 from fedsampling.evidence.claims import Confirmation
 from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.experiments.registration import with_seeds
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
-from fedsampling.runs.places import finished_runs, run_stores
+from fedsampling.runs.places import RESULTS, finished_runs, run_stores
 from fedsampling.workflow.best_scale import LARGEST_FIRST, jobs_at
 from fedsampling.workflow.confirm import confirmations
 from fedsampling.workflow.project import Project
@@ -67,6 +68,9 @@ def decide(
     """Print each open claim's next look in the order of its price; run them within `hours`."""
     if not dry_run and hours is None:
         raise InputError("hours: missing; give --hours H, or --dry-run")
+    if not dry_run and project.results != RESULTS:
+        fix = f"its runs are Snakemake's, in {RESULTS}/; leave it out, or add --dry-run"
+        raise InputError(f"--results {project.results}: {fix}")
     project = _with_all_claims(project, names)
     begin = monotonic()
     exhausted: set[str] = set()
@@ -257,9 +261,8 @@ def _run(step: Step, cores: str, project: Project) -> bool:
         "overrides": {step.paper: overrides},
         "run": RESULTS_NAME,
     }
-    path = Path("results") / f"{RESULTS_NAME}.yaml"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    path = RESULTS / f"{RESULTS_NAME}.yaml"
+    write_text(path, yaml.safe_dump(config))
     command = ["snakemake", "--cores", cores, "--configfile", str(path)]
     return subprocess.run(command, stdout=sys.stderr, check=False).returncode == 0
 

@@ -2,8 +2,8 @@
 
 import sys
 import traceback
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.files import digest, is_below, remove, sha256, write_record
 from fedsampling.base.inputs import CODE, loaded_code, loaded_libraries, recording
+from fedsampling.base.memory import collect_rarely
 from fedsampling.evidence.provenance import Summaries, changed
 from fedsampling.evidence.summaries import Summary, load_summaries
 from fedsampling.experiments.papers import Paper, draw_function, load_paper
@@ -21,6 +22,7 @@ from fedsampling.report.drawing.curves import undrawn
 from fedsampling.report.drawing.look import Look
 from fedsampling.report.drawing.style import legends_beginning_with, without_printed
 from fedsampling.runs.finished import Finished
+from fedsampling.runs.made import DAMAGED
 from fedsampling.runs.places import run_stores
 from fedsampling.workflow.claim_context import warn_unfit
 from fedsampling.workflow.judge import judge
@@ -30,6 +32,7 @@ from fedsampling.workflow.summarise import NotComputedError, selections_file, su
 
 def draw(paper: str, project: Project, unfinished: bool = False) -> int:
     """Update the results of a paper that are out of date; return the exit status."""
+    collect_rarely()
     spec, folder = project.plan.paper(paper), project.folder
     results = _Results(project, f"papers/{paper}", unfinished)
     load_kinds(spec.folder)  # figures validate settings of the paper's run kinds
@@ -53,18 +56,21 @@ def draw(paper: str, project: Project, unfinished: bool = False) -> int:
         selected = selections_file(folder, paper, name)
         return views.save(load([name])[name], name, target, project.facts, selected)
 
-    summarised = {
-        name for name in spec.experiments if results.update(f"summaries/{paper}/{name}", join, name)
-    }
-    for name, artefact in spec.artefacts.items():
-        if summarised.issuperset(artefact.experiments):
-            results.update(f"artefacts/{paper}/{name}", draw_one, name)
-    for name in sorted(summarised):
-        results.update(f"explorer/{paper}/{name}", explore, name)
-    if not unfinished and summarised.issuperset(spec.experiments):
-        results.update(
-            f"claims/{paper}", lambda: [judge_claims(spec, project, load(spec.experiments))]
-        )
+    with results.recorded():
+        summarised = {
+            name
+            for name in spec.experiments
+            if results.update(f"summaries/{paper}/{name}", join, name)
+        }
+        for name, artefact in spec.artefacts.items():
+            if summarised.issuperset(artefact.experiments):
+                results.update(f"artefacts/{paper}/{name}", draw_one, name)
+        for name in sorted(summarised):
+            results.update(f"explorer/{paper}/{name}", explore, name)
+        if not unfinished and summarised.issuperset(spec.experiments):
+            results.update(
+                f"claims/{paper}", lambda: [judge_claims(spec, project, load(spec.experiments))]
+            )
     return int(results.failed)
 
 
@@ -80,7 +86,7 @@ class _Results:
     def __init__(self, project: Project, step: str, unfinished: bool) -> None:
         self.folder, self.digests, self.unfinished = project.folder, project.digests, unfinished
         self.runs = _digests_of_runs(project, step.rpartition("/")[2])
-        self.failed = False
+        self.failed, self.is_changed = False, False
         self.made = project.made(step)
         self.entries: dict[str, Any] = self.made.content.setdefault("results", {})
         names = [name for entry in self.entries.values() for name in entry["files"]]
@@ -109,14 +115,27 @@ class _Results:
             if part == JOINED:  # the paper's own drawing code takes no part
                 code = {key: text for key, text in code.items() if key.startswith(f"{CODE} ")}
             self.made.note(part, record, code, loaded_libraries())
-            self.entries[name] = {"of": self._inputs_of(name), "files": files}
-            self.made.save()
+            sizes = {path: (self.folder / path).stat().st_size for path in files}
+            self.entries[name] = {"of": self._inputs_of(name), "files": files, "sizes": sizes}
+            self.is_changed = True
+            self.made.save_at_times()
             return True
         for path in self.entries.pop(name, {}).get("files", ()):
             remove(self.folder / path)
-        self.made.save()
+        self.is_changed = True
         self.failed = True
         return False
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Write the record at the end, also if the updates are interrupted."""
+        damages = self.made.damages  # before they are repaired
+        try:
+            yield
+        finally:
+            if self.is_changed:
+                self.made.content[DAMAGED] = damages
+                self.made.save()
 
     def is_up_to_date(self, name: str) -> bool:
         """Whether a result was made from the present inputs."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import sha256, write_json, write_text
+from fedsampling.base.memory import collect_rarely
 from fedsampling.data.sources.fetch import Tell, fetch_dataset
 from fedsampling.data.sources.sources import no_files, official_datasets
 from fedsampling.runs.places import CARDS
@@ -28,6 +29,7 @@ def describe_each(
     names: Sequence[str], project: Project, as_json: bool, ship: bool
 ) -> Iterator[str]:
     """Yield each dataset's card as text, or its file in the results or in the published runs."""
+    collect_rarely()
     for name in names:
         with project.made(f"cards/{name}").making() if as_json else nullcontext():
             text = _described(name, project, as_json, ship)

@@ -158,7 +158,7 @@ class Project:
         self._observe()
         target, shared = run_stores(self.results, self.config)
         stores = list(dict.fromkeys([target, *shared]))
-        return Made.open(self.folder / "made" / f"{step}.json", stores)
+        return Made.open(self.folder / "made" / f"{step}.json", stores, self.folder)
 
     def made_from(self, step: str) -> str:
         """Return a digest of all inputs of a step, known before it runs or read when it ran."""

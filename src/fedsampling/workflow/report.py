@@ -9,6 +9,7 @@ from textwrap import shorten
 
 from fedsampling.base.errors import WARNING, InputError
 from fedsampling.base.files import write_text
+from fedsampling.base.memory import collect_rarely
 from fedsampling.base.records import check
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.evidence import recomputed
@@ -68,6 +69,7 @@ def write_findings(project: Project, only_check: bool) -> Path:
 
 def build_report(project: Project) -> Path:
     """Build the site and its crate in ``report/``."""
+    collect_rarely()
     options = _options(project)  # of config.yaml only how the project's settings differ matters
     with project.made("report").making():
         return _build(project, project.plan.papers, "report", "claims", options)

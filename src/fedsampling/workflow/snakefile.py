@@ -14,6 +14,7 @@ from typing import Any
 from fedsampling.base.errors import InputError, naming
 from fedsampling.base.files import check_writable
 from fedsampling.base.machine import check_platform
+from fedsampling.base.memory import collect_rarely
 from fedsampling.base.yaml_reading import parse_yaml, read_yaml
 from fedsampling.experiments import config as configuration
 from fedsampling.runs.places import RESULTS
@@ -47,6 +48,7 @@ def open_project(config: Mapping[str, Any], settings: Any) -> Project:
 
     `settings` is the part from the command line: ``--configfile`` and ``--config``.
     """
+    collect_rarely()
     if "_call" in config:  # a job on a cluster, which reads the configuration of its call
         file, os.environ[CALL] = config["_call"]
         return Project.open(Path(file))

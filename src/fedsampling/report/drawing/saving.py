@@ -209,6 +209,10 @@ def _lay_out(figure: Figure) -> None:
     # set_layout_engine("none") would leave a placeholder, and every format would be drawn twice.
     with mpl.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
         figure.set_layout_engine(None)
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if not axis.label.get_text():
+            # It is not drawn, but each format would compute where, from all labels of ticks.
+            axis.set_label_coords(0, 0)
 
 
 def _save_figure(figure: Figure, path: Path, kind: str) -> None:

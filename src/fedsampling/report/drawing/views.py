@@ -16,7 +16,7 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.files import sha256, write_record, write_text
 from fedsampling.evidence.provenance import badges
 from fedsampling.evidence.scores import COSTS
-from fedsampling.evidence.summaries import NAMES, Summary
+from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.report.drawing import heat_maps
 from fedsampling.report.names import run_label
@@ -68,7 +68,7 @@ def save(
     metrics = [name for name in METRICS if counts.get(name, 0) >= FEWEST_POINTS and not tuning]
     paths = []
     if metrics:
-        curves = summary.curves.astype(dict.fromkeys(NAMES, "category"))
+        curves = summary.categorised_curves
         curves = _complete(curves[curves["at"] >= 0])
         clocks = TRAINING if "asking_seconds" in set(rows["metric"].unique()) else {}
         costs = {

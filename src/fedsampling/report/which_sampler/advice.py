@@ -13,8 +13,9 @@ Otherwise the advice is MD sampling.  The home page, the page "Which sampler?", 
 ``fedsampling rank`` and the artefact ``bench_advice`` of the cross matrix read this module.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -245,41 +246,132 @@ def advise(
     usable: Collection[str],
     situation: Situation,
     measure: str,
-    again: pd.DataFrame | None = None,
-    tests: pd.DataFrame | None = None,
-    tests_varying: pd.DataFrame | None = None,
+    *reruns: pd.DataFrame,
 ) -> Advice:
     """Apply the rule to speed-ups in one measure, for the samplers that the situation allows.
 
-    `again`: the same table for fresh worlds with fresh trials; `tests`: for new families, and
-    `tests_varying`: there with delays that vary.
+    `reruns`: the same table for each of the other :data:`RUNS_IN`, possibly without rows; those
+    that are not given count as not run.
     """
-    cell = situation.select(speed_ups)
-    allowed = sorted(({*usable} - {FULL, REFERENCE}) & {*map(str, cell["scheme"])})
-    logs = by_family(cell, allowed)
-    unreached = cell["runs"] - cell["reached"]
-    missed = unreached.groupby([cell["family"], cell["scheme"]]).sum().unstack()
-    missed = missed.reindex(columns=allowed)
-    fresh, new, varying = (
-        by_family(situation.select(speed_ups[:0] if table is None else table), allowed)
-        for table in (again, tests, tests_varying)
-    )
-    candidates = [
-        replace(candidate, tested_varying=_over_known(varying[candidate.sampler]))
-        for candidate in _candidates(logs, missed, fresh, new)
-    ]
-    faster = [each for each in candidates if each.speed_up.value > 1]
-    worlds = cell["worlds"]
-    return Advice(
-        measure=measure,
-        recommended=tuple(each for each in candidates if each.is_recommended),
-        others=tuple(each for each in faster if not each.is_recommended),
-        samplers=len(candidates),
-        families=len(logs),
-        datasets=cell["set"].nunique(),
-        worlds=(int(worlds.min()), int(worlds.max())) if len(cell) else (0, 0),
-        regret=_regret(logs, missed, fresh, new) if len(logs) > 1 and allowed else {},
-    )
+    return Cell.of(situation, speed_ups, *reruns).advise(usable, measure)
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """The datasets that the answers about the data describe, for the advice with any information.
+
+    Rows are families, columns samplers: `logs` of speed-ups, NaN if not run; runs that `missed` the
+    target; logs in the `reruns`, one table for each of the other :data:`RUNS_IN`.
+    `datasets`: their number. `worlds`: smallest and largest number of a dataset.
+    """
+
+    logs: pd.DataFrame
+    missed: pd.DataFrame
+    reruns: tuple[pd.DataFrame, ...]
+    datasets: int
+    worlds: tuple[int, int]
+
+    @classmethod
+    def of(cls, situation: Situation, speed_ups: pd.DataFrame, *reruns: pd.DataFrame) -> "Cell":
+        """Select the datasets of a situation from speed-ups in one measure, as :func:`advise`."""
+        rows = situation.select(speed_ups)
+        samplers = sorted({*map(str, rows["scheme"])} - {FULL, REFERENCE})
+        unreached = rows["runs"] - rows["reached"]
+        missed = unreached.groupby([rows["family"], rows["scheme"]]).sum().unstack()
+        worlds = rows["worlds"]
+        not_run = [speed_ups[:0]] * (len(RUNS_IN) - 1 - len(reruns))
+        tables = (situation.select(table if len(table) else speed_ups[:0]) for table in reruns)
+        return cls(
+            by_family(rows, samplers),
+            missed.reindex(columns=samplers),
+            tuple(by_family(table, samplers) for table in (*tables, *not_run)),
+            datasets=rows["set"].nunique(),
+            worlds=(int(worlds.min()), int(worlds.max())) if len(rows) else (0, 0),
+        )
+
+    def advise(self, usable: Collection[str], measure: str) -> Advice:
+        """Apply the rule to the usable samplers."""
+        allowed = [name for name in self.logs if name in {*usable}]
+        candidates = self._ranked(allowed)
+        faster = [each for each in candidates if each.speed_up.value > 1]
+        return Advice(
+            measure=measure,
+            recommended=tuple(each for each in candidates if each.is_recommended),
+            others=tuple(each for each in faster if not each.is_recommended),
+            samplers=len(candidates),
+            families=len(self.logs),
+            datasets=self.datasets,
+            worlds=self.worlds,
+            regret=self._regret(allowed) if len(self.logs) > 1 and allowed else {},
+        )
+
+    def _regret(self, allowed: Sequence[str]) -> dict[str, tuple[float, float]]:
+        """Leave out one family after the other: apply the rule to the rest, compare costs on it."""
+        advised, best = [], []
+        for family, row in self.logs[allowed].iterrows():
+            on_it = row.to_dict()
+            others = self._ranked(allowed, without=str(family))
+            recommended = [on_it[each.sampler] for each in others if each.is_recommended]
+            advised.append(next((log for log in recommended if not np.isnan(log)), 0.0))
+            best.append(max(0.0, row.max()))
+        regrets = {"advice": np.exp(np.subtract(best, advised)), "md": np.exp(best)}
+        return {
+            name: (float(regret.mean()), float(regret.max())) for name, regret in regrets.items()
+        }
+
+    def _ranked(self, samplers: Iterable[str], without: str | None = None) -> list[Candidate]:
+        """Return the samplers that were run, the fastest first, with a family left out."""
+        candidates = [self._candidate(name, without) for name in samplers]
+        run = [candidate for candidate in candidates if candidate]
+        return sorted(run, key=lambda candidate: -candidate.speed_up.value)
+
+    def _candidate(self, sampler: str, without: str | None) -> Candidate | None:
+        """Return a sampler's speed-ups with a family left out; None if it was run on no other."""
+        if (sampler, without) not in self._candidates:
+            self._candidates[sampler, without] = self._computed(sampler, without)
+        return self._candidates[sampler, without]
+
+    def _computed(self, sampler: str, without: str | None) -> Candidate | None:
+        families, logs, missed = self._columns[sampler]
+        fresh, new, varying = self._logs_again[sampler]
+        kept = families != without
+        is_known = kept & ~np.isnan(logs)
+        known = logs[is_known]
+        if not len(known):
+            return None
+        return Candidate(
+            sampler=sampler,
+            speed_up=over_families(known),
+            missed=int(np.nansum(missed[kept])),
+            worst=float(np.exp(known.min())),
+            worst_family=str(families[is_known][known.argmin()]),
+            of_families=int(kept.sum()),
+            again=_over_several([log for family, log in fresh.items() if family != without]),
+            tested=_over_several([*new.values()]),
+            tested_varying=_over_several([*varying.values()]),
+        )
+
+    @cached_property
+    def _candidates(self) -> dict[tuple[str, str | None], Candidate | None]:
+        return {}
+
+    @cached_property
+    def _columns(self) -> Mapping[str, tuple[Array, Array, Array]]:
+        """Families, logarithms and misses of each sampler: columns of a frame are slow."""
+        families, names = self.logs.index.to_numpy(object), list(self.logs)
+        parts = (table.to_numpy(np.float64).T for table in (self.logs, self.missed))
+        return {name: (families, *columns) for name, *columns in zip(names, *parts, strict=True)}
+
+    @cached_property
+    def _logs_again(self) -> Mapping[str, list[dict[str, float]]]:
+        """Logarithms of each sampler in the reruns, by the families on which it was run."""
+        return {
+            str(name): [
+                {str(family): log for family, log in table[name].dropna().items()}
+                for table in self.reruns
+            ]
+            for name in self.logs
+        }
 
 
 def by_family(speed_ups: pd.DataFrame, samplers: Collection[str]) -> pd.DataFrame:
@@ -300,60 +392,6 @@ def over_families(logs: Array) -> Estimate:
     return Estimate(value, low, high, n)
 
 
-def _candidates(
-    logs: pd.DataFrame,
-    missed: pd.DataFrame,
-    fresh: pd.DataFrame,
-    new: pd.DataFrame,
-    without: str | None = None,
-) -> list[Candidate]:
-    """Return the samplers that were run, the fastest first.
-
-    Rows are families, columns samplers: logarithms of speed-ups, runs that missed the target, and
-    logarithms of speed-ups in fresh worlds and on new families. `without`: a family that is left
-    out, except from the new ones.
-    """
-    is_kept = np.asarray(logs.index != without)
-    families = logs.index[is_kept]
-    misses = np.nansum(missed.to_numpy(np.float64)[is_kept], axis=0)
-    all_logs = logs.to_numpy(np.float64)[is_kept]
-    fresh = fresh[np.asarray(fresh.index != without)]
-    candidates = []
-    for column, sampler in enumerate(logs):
-        is_known = ~np.isnan(all_logs[:, column])
-        known = all_logs[is_known, column]
-        if not len(known):
-            continue
-        candidates.append(
-            Candidate(
-                sampler=str(sampler),
-                speed_up=over_families(known),
-                missed=int(misses[column]),
-                worst=float(np.exp(known.min())),
-                worst_family=str(families[is_known][known.argmin()]),
-                of_families=len(families),
-                again=_over_known(fresh[sampler]),
-                tested=_over_known(new[sampler]),
-            )
-        )
-    return sorted(candidates, key=lambda candidate: -candidate.speed_up.value)
-
-
-def _over_known(logs: pd.Series) -> Estimate | None:
-    """Return the mean over the families on which a sampler was run; None for fewer than two."""
-    known = logs.dropna().to_numpy(np.float64)
-    return over_families(known) if len(known) > 1 else None
-
-
-def _regret(
-    logs: pd.DataFrame, missed: pd.DataFrame, fresh: pd.DataFrame, new: pd.DataFrame
-) -> dict[str, tuple[float, float]]:
-    """Leave out one family after the other: apply the rule to the rest, and compare costs on it."""
-    advised, best = [], []
-    for family, row in logs.iterrows():
-        others = _candidates(logs, missed, fresh, new, without=str(family))
-        recommended = [each.sampler for each in others if each.is_recommended]
-        advised.append(next((row[name] for name in recommended if not np.isnan(row[name])), 0.0))
-        best.append(max(0.0, row.max()))
-    regrets = {"advice": np.exp(np.subtract(best, advised)), "md": np.exp(best)}
-    return {name: (float(regret.mean()), float(regret.max())) for name, regret in regrets.items()}
+def _over_several(logs: Sequence[float]) -> Estimate | None:
+    """Return :func:`over_families`; None for fewer than two."""
+    return over_families(np.array(logs)) if len(logs) > 1 else None

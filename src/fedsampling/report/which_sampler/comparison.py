@@ -7,6 +7,7 @@ from the samplers' classes, so that a new sampler gets its row automatically.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import getattr_static
 from itertools import product
 from pathlib import Path
@@ -21,7 +22,7 @@ from fedsampling.base.files import read_record
 from fedsampling.base.text import listed, show, show_interval
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.names import Name, display_name, in_words, is_shipped, references
-from fedsampling.report.which_sampler.advice import RUNS_IN, Advice, Situation, advise
+from fedsampling.report.which_sampler.advice import RUNS_IN, Advice, Cell, Situation
 from fedsampling.samplers.leaks import learned, secure_sums
 from fedsampling.samplers.protocol.base import Scheme
 
@@ -184,7 +185,15 @@ class Comparison:
             and (not situation.away or row.allows_absence)
             and (not unbiased or row.unbiased == "yes")
         ]
-        return advise(self.speed_ups, usable, situation, self.by, *self.reruns)
+        of_data = replace(situation, information=frozenset())
+        if of_data not in self._cells:  # the chooser asks for each with 24 kinds of information
+            self._cells[of_data] = Cell.of(of_data, self.speed_ups, *self.reruns)
+        return self._cells[of_data].advise(usable, self.by)
+
+    @cached_property
+    def _cells(self) -> dict[Situation, Cell]:
+        """The datasets of a situation with no information."""
+        return {}
 
     @property
     def exceptions(self) -> dict[str, Advice]:
