@@ -70,13 +70,13 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def figure1_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate how Figure 1's share above 1000 s depends on each unstated parameter."""
+    """Tabulate how Figure 1's share above 1,000 s depends on each unstated parameter."""
     note = "First row: our settings. Median and slowest delay are in seconds."
     return Artefact(sensitivity(summaries["sensitivity"]), notes=(note,))
 
 
 def sensitivity(summary: Summary) -> pd.DataFrame:
-    """Tabulate the share above 1000 s by case, each of which changes one parameter.
+    """Tabulate the share above 1,000 s by case, each of which changes one parameter.
 
     Returns ``parameter`` ("base" for the defaults), ``value`` as text, ``share`` with 95 % interval
     ``low``, ``high`` over populations, ``median`` and ``slowest`` (s), in the order of the cases.

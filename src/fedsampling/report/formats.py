@@ -29,6 +29,10 @@ _NAMED = re.compile(rf"\b(?:{'|'.join(_GREEK)})(?=[_^][\w{{])")
 _COMMAND = re.compile(r"\b(?:snakemake --cores all|fedsampling (?:decide|draw|render)) [^;]+")
 # Figures and tables by the paper's own number; all others are folded away.
 NUMBERED = re.compile(r"(figure|table)\d+[a-z]?")
+MOST_ROWS = 12  # of a table that is not folded
+MOST_HEIGHT = 456  # of a figure on a page, in pixels, as in style.css
+_SHOWN = 0.6  # pixels on the page for each pixel of a PNG file
+_BESIDE_TEXT, _SMALL_COLUMNS = 1030, 4
 _FORMULA = re.compile(rf"({_SYMBOL})((?:{_SCRIPT})+)(?![^\W{_POWERS}])")
 
 
@@ -81,7 +85,9 @@ def statistic(value: float | str) -> str:
     """Format a statistic: integers in full, other numbers with four digits."""
     if isinstance(value, str):
         return value.replace(" x ", " × ")
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
 
 
 def setting(value: Any) -> str:
@@ -109,6 +115,22 @@ def size_attributes(png: Path) -> Markup:
     with Image.open(png) as image:
         width, height = image.size
     return Markup(f'width="{width}" height="{height}" style="--wide: {width}px"')
+
+
+def fits_beside_text(png: Path, is_folded: bool) -> bool:
+    """Whether a figure leaves room for its caption at its side, in a window of 1,400 pixels.
+
+    Figures that are not folded are at most :data:`MOST_HEIGHT` high.
+    """
+    with Image.open(png) as image:
+        width, height = (pixels * _SHOWN for pixels in image.size)
+    return width * (1 if is_folded else min(1, MOST_HEIGHT / height)) <= _BESIDE_TEXT
+
+
+def is_small_table(html: str) -> bool:
+    """Whether a table has so few rows and columns that it can share a line with others."""
+    head, _, body = html.partition("<tbody>")
+    return head.count("<th") <= _SMALL_COLUMNS and body.count("<tr") <= MOST_ROWS
 
 
 _DECIMAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")

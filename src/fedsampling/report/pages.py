@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fedsampling.base import files
-from fedsampling.base.text import listed, show
+from fedsampling.base.text import grouped, listed, show
 from fedsampling.evidence.grades import LABELS
 from fedsampling.evidence.recomputed import (
     ACCURACY_TOLERANCE,
@@ -35,6 +35,7 @@ from fedsampling.report.content import (
 )
 from fedsampling.report.data_cards import Card
 from fedsampling.report.drawing import style
+from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.drawing.views import POINTS
 from fedsampling.report.formats import as_json
@@ -82,6 +83,7 @@ FILTERS = (
     formats.statistic,
     formats.typeset,
     formats.typeset_html,
+    grouped,
     overview.claim_groups,
     overview.claim_parts,
     show,
@@ -116,7 +118,11 @@ def write(
     templates.tests |= {
         "contains": lambda sequence, item: item in sequence,
         "contained_in": lambda item, sequence: item in sequence,
-        "numbered": lambda exhibit: formats.NUMBERED.fullmatch(exhibit.artefact) is not None,
+        "numbered": _is_numbered,
+        "small_table": formats.is_small_table,
+        "fits_beside_text": lambda exhibit: formats.fits_beside_text(
+            _png(root, exhibit), is_folded=not _is_numbered(exhibit)
+        ),
     }
     matrix = next((chapter for chapter in chapters if chapter.key == CROSS_MATRIX), None)
     comparisons = read_comparisons(root / CROSS_MATRIX) if matrix else {}
@@ -132,9 +138,9 @@ def write(
         "printed_numbers": lambda chapter, exhibit: formats.printed_numbers(
             exhibit.artefact, chapter.paper.reports, chapter.claims
         ),
-        "size": lambda exhibit: formats.size_attributes(
-            root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
-        ),
+        "size": lambda exhibit: formats.size_attributes(_png(root, exhibit)),
+        "most_rows": formats.MOST_ROWS,
+        "most_without_groups": overview.MOST_WITHOUT_GROUPS,
         "cite": lambda chapter, claim: citation.of_claim(
             software, chapter.paper, claim, chapter.provenance(claim.artefact)
         ),
@@ -231,6 +237,15 @@ def write(
     for name, text in texts.items():
         files.write_text(root / name, text)
     return [*texts]
+
+
+def _is_numbered(exhibit: Exhibit) -> bool:
+    """Whether the paper numbers a figure or table; all others are folded away."""
+    return formats.NUMBERED.fullmatch(exhibit.artefact) is not None
+
+
+def _png(root: Path, exhibit: Exhibit) -> Path:
+    return root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
 
 
 def _by_clients(matrix: Chapter) -> str:
