@@ -232,7 +232,8 @@ def _reference(interval: Interval) -> float:
 def _reference_text(interval: Interval) -> str:
     if interval.paper is not None:
         return f"paper {interval.paper:.3g}"
-    return f"accepted: {_region(interval.least, interval.most)}"
+    region = _region(interval.least, interval.most)
+    return f"rule: {region.replace('above', '>').replace('below', '<').removeprefix('from ')}"
 
 
 def _strip(rows: Sequence[Interval], place: Callable[[float], float]) -> Strip:
