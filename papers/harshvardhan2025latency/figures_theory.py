@@ -122,8 +122,8 @@ def overheads(summaries: Summaries, paper: Paper) -> Artefact:
             f"Here: {device.replace(', 1 threads', ', 1 thread')}; means over seeds. The paper: "
             "RTX 3090 and 12 processors.",
             "The paper does not state the iterations of trust-constr, nor the objective of its "
-            "ApproxOptSampling; ours uses trust-constr with 1,000 iterations and finite differences "
-            "for both. Seconds are processor time.",
+            "ApproxOptSampling; ours uses trust-constr with 1,000 iterations and finite "
+            "differences for both. Seconds are processor time.",
         ),
         formats={"here (s)": 2, "ratio": 2},
     )

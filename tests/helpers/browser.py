@@ -86,7 +86,7 @@ class Browser:
             try:
                 if self.run(condition):
                     return
-            except BrokenPage:
+            except PageError:
                 pass  # the page is being replaced
             time.sleep(0.02)
         raise TimeoutError(f"never true: {condition}")
@@ -131,7 +131,7 @@ class Browser:
             answer = self._next()
             if answer.get("id") == number:
                 if "error" in answer:
-                    raise BrokenPage(f"{method}: {answer['error']['message']}")
+                    raise PageError(f"{method}: {answer['error']['message']}")
                 return answer["result"]
 
     def _next(self):
@@ -143,5 +143,5 @@ class Browser:
         return json.loads(line)
 
 
-class BrokenPage(Exception):
+class PageError(Exception):
     """The browser refused a command, for instance because a page was being replaced."""

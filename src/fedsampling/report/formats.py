@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
@@ -93,6 +93,37 @@ def statistic(value: float | str) -> str:
 def setting(value: Any) -> str:
     """Format a setting: text unchanged, a list or mapping as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def settings_of(resolved: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Write the settings of an experiment: those of all runs, then of cases and samplers."""
+    common = resolved.get("settings", {})
+    rows = [(in_words(name), _nested(value)) for name, value in common.items()]
+    for kind in ("cases", "samplers"):
+        named = resolved.get(kind, {})
+        if kind == "cases" and not any(named.values()):
+            continue
+        rows += [
+            (f"{kind[:-1].capitalize()} {name}", _nested(value) or "as above")
+            for name, value in named.items()
+        ]
+    return rows
+
+
+def _nested(value: Any) -> str:
+    """Write a setting and the settings within it: ``mnist (clients 100, degrees 45)``."""
+    if isinstance(value, Mapping):
+        inner = dict(value)
+        name = str(inner.pop("name", ""))
+        parts = [f"{key.replace('_', ' ')} {_nested(each)}" for key, each in inner.items()]
+        if not name:
+            return ", ".join(parts)
+        return f"{name} ({', '.join(parts)})" if parts else name
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_nested, value))}]"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def recorded_duration(seconds: float | None) -> str:

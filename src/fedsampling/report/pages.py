@@ -155,6 +155,7 @@ def write(
         "labels": LABELS,
         "legend": overview.legend,
         "targets": targets,
+        "titles": standing.TITLES,
     }
     templates.globals["site_pages"] = {
         **SITE_PAGES,
@@ -262,6 +263,7 @@ def _view_for_page(view: ExperimentViews, chapters: Sequence[Chapter]) -> dict[s
     own = {display_name(key).short: colour for key, colour in style.SCHEMES.items()}
     colours = {label: own[name] for label, name in view.samplers.items() if name in own}
     more = {"by": chapter.name, "figures": names, "colours": colours}
+    more["settings"] = formats.settings_of(chapter.resolved.get(view.experiment, {}))
     return asdict(replace(view, digests={})) | more
 
 

@@ -29,6 +29,11 @@ OUTCOMES: Mapping[str, tuple[frozenset[Verdict], str, str]] = {
     ),
 }
 OPEN = "open"  # key of the claims that are not answered
+# Names of the outcomes, in the order of the first page.
+TITLES: Mapping[str, str] = {
+    **{key: several.removeprefix("are ") for key, (_, _, several) in OUTCOMES.items()},
+    OPEN: "undecided",
+}
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -70,13 +75,9 @@ def segments(claims: Iterable[Claim]) -> tuple[Segment, ...]:
     empirical = [claim for claim in claims if claim.kind == "empirical"]
     counts = Counter(map(outcome, empirical))
     confirmed = Counter(outcome(claim) for claim in empirical if claim.confirmed)
-    labels = {
-        **{key: several.removeprefix("are ") for key, (_, _, several) in OUTCOMES.items()},
-        OPEN: "undecided",
-    }
     return tuple(
         Segment(key, counts[key], confirmed[key], label)
-        for key, label in labels.items()
+        for key, label in TITLES.items()
         if counts[key]
     )
 
