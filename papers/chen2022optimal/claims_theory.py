@@ -50,7 +50,7 @@ def c4_network(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         (float(alpha.min()), float(alpha.max())),
         (float(gamma.min()), float(gamma.max())),
         m / n,
-        f"{len(alpha)} rounds",
+        f"{len(alpha):,} rounds",
     )
 
 

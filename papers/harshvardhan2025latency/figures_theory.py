@@ -161,7 +161,7 @@ def _subsets(enumerated: Summary, summary: Summary) -> str:
         parts.append(
             f"{case}: g above the minimum by {100 * delay.mean():.1f} % (at most "
             f"{100 * delay.max():.1f} %) from the order of delays, {100 * random.mean():.0f} % (at "
-            f"most {100 * random.max():.0f} %) from a random order"
+            f"most {100 * random.max():,.0f} %) from a random order"
         )
     return f"Scan against all sets: gap {abs(worst):.1g}. MinNorm, " + "; ".join(parts)
 

@@ -46,7 +46,7 @@ def verdict_of(paper, claim):
 QUESTIONS = (
     Question(
         "Which claims are confirmed?",
-        (("a", "Those confirmed", ""),),
+        (("a", "List of the confirmed claims", ""),),
         "tr[data-item]:not([hidden])",
         "◆ confirmed",
     ),

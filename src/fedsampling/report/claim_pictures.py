@@ -333,4 +333,4 @@ def _legend(least: float | None, most: float | None, paper: float | None) -> str
 
 def _round(value: float) -> str:
     """Format a bound or a tick without trailing zeros."""
-    return f"{value:.4g}".replace("-", "−")
+    return f"{value:,.4g}".replace("-", "−")

@@ -32,7 +32,10 @@ NUMBERED = re.compile(r"(figure|table)\d+[a-z]?")
 MOST_ROWS = 12  # of a table that is not folded
 MOST_HEIGHT = 456  # of a figure on a page, in pixels, as in style.css
 _SHOWN = 0.6  # pixels on the page for each pixel of a PNG file
-_BESIDE_TEXT, _SMALL_COLUMNS = 1030, 4
+# Pixels: of a page without its margins, of a caption at a figure's side, of its title with badges.
+_PAGE_WIDTH, _TEXT_WIDTH, _LEAST_TEXT_WIDTH, _TITLE_HEIGHT = 1273, 340, 230, 150
+_LETTER_AREA = 210  # square pixels
+_SMALL_COLUMNS = 4
 _FORMULA = re.compile(rf"({_SYMBOL})((?:{_SCRIPT})+)(?![^\W{_POWERS}])")
 
 
@@ -148,14 +151,19 @@ def size_attributes(png: Path) -> Markup:
     return Markup(f'width="{width}" height="{height}" style="--wide: {width}px"')
 
 
-def fits_beside_text(png: Path, is_folded: bool) -> bool:
+def fits_beside_text(png: Path, caption: str, is_folded: bool) -> bool:
     """Whether a figure leaves room for its caption at its side, in a window of 1,400 pixels.
 
     Figures that are not folded are at most :data:`MOST_HEIGHT` high.
     """
     with Image.open(png) as image:
         width, height = (pixels * _SHOWN for pixels in image.size)
-    return width * (1 if is_folded else min(1, MOST_HEIGHT / height)) <= _BESIDE_TEXT
+    scale = 1 if is_folded else min(1, MOST_HEIGHT / height)
+    room = _PAGE_WIDTH - scale * width
+    if room >= _TEXT_WIDTH:
+        return True
+    text = _TITLE_HEIGHT + _LETTER_AREA * len(caption) / max(room, 1)
+    return room >= _LEAST_TEXT_WIDTH and text <= scale * height
 
 
 def is_small_table(html: str) -> bool:

@@ -121,7 +121,7 @@ def write(
         "numbered": _is_numbered,
         "small_table": formats.is_small_table,
         "fits_beside_text": lambda exhibit: formats.fits_beside_text(
-            _png(root, exhibit), is_folded=not _is_numbered(exhibit)
+            _png(root, exhibit), exhibit.caption, is_folded=not _is_numbered(exhibit)
         ),
     }
     matrix = next((chapter for chapter in chapters if chapter.key == CROSS_MATRIX), None)

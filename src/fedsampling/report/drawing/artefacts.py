@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 from markupsafe import escape
 from matplotlib.figure import Figure
 
-from fedsampling.base.text import listed, show
+from fedsampling.base.text import grouped, listed, show
 from fedsampling.evidence.provenance import Provenance
 from fedsampling.evidence.provenance import Summaries as Summaries
 from fedsampling.evidence.verdicts import Finding, Reading
@@ -56,6 +56,7 @@ class Exhibit:
     provenance: Provenance
 
 
+_NAMES_AS_NUMBERS = ("seed", "seeds", "year")  # columns whose numbers count nothing
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -76,8 +77,15 @@ def displayed(data: pd.DataFrame, formats: Mapping[str, int]) -> pd.DataFrame:
             digits = formats.get(str(column), 4)
             texts[column] = [show(float(value), digits) for value in values]
         else:
-            texts[column] = ["–" if value is None else str(value) for value in values]
+            write = str if column in _NAMES_AS_NUMBERS else _in_full
+            texts[column] = ["–" if value is None else write(value) for value in values]
     return pd.DataFrame(texts)
+
+
+def _in_full(value: Any) -> str:
+    """Write a value; whole numbers get thousands separators."""
+    text = str(value)
+    return grouped(text) if re.fullmatch(r"\d+", text) else text
 
 
 def markup(table: pd.DataFrame, badges: Sequence[str]) -> tuple[str, str]:
