@@ -50,7 +50,7 @@ def c4_network(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         (float(alpha.min()), float(alpha.max())),
         (float(gamma.min()), float(gamma.max())),
         m / n,
-        f"{len(alpha)} rounds",
+        f"{len(alpha):,} rounds",
     )
 
 
@@ -89,7 +89,7 @@ def c5_network(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     holds = abs(z) < limit
     return Finding(
         "reproduced" if holds else "contradicted",
-        ours=f"z = {z:.2f} of {len(deviation)} rounds (limit {limit:.2f})",
+        ours=f"z = {z:.2f} of {len(deviation):,} rounds (limit {limit:.2f})",
         reason=f"The standardised mean is {'within' if holds else 'beyond'} the limit; the "
         f"probability of exceeding it by chance is {100 * claim.margin:g} %.",
     )

@@ -33,7 +33,7 @@ def bench_tuning(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         table,
         table=wide.rename_axis("sampler", axis=0).rename_axis(None, axis=1).reset_index(),
-        notes=(f"{sum(ends)} of {len(best)} choices lie at an end of the grid.",),
+        notes=(f"{sum(ends)} of {len(best):,} choices lie at an end of the grid.",),
     )
 
 

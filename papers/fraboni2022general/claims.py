@@ -88,20 +88,26 @@ def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
 def c5(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether the paper's standard deviations are in the range of random choices."""
     summary = summaries["clients"]
-    spread, chosen = deviations(summary), our_choice(summary)
+    spread, chosen = deviations(summary), our_choice(paper)
     parts, ours, drawn = {}, [], []
     for n in (10, 80):
         sd = spread[spread["n"] == n].set_index("seed")["sd"]
-        low, high = sd.drop(chosen).quantile([claim.margin / 2, 1 - claim.margin / 2])
+        others = sd.drop(chosen, errors="ignore")
+        low, high = others.quantile([claim.margin / 2, 1 - claim.margin / 2])
         theirs = paper.reported(f"deviation_{n}")
         parts[f"{n} clients"] = stated(bool(low <= theirs <= high))
-        name = f"{n} clients: our choice, and the range of {len(sd) - 1} others"
-        value, low, high = float(sd[chosen]), float(low), float(high)
+        low, high = float(low), float(high)
+        if chosen in sd:
+            value, own = float(sd[chosen]), f"{show(float(sd[chosen]))}, "
+            name = f"{n} clients: our choice, and the range of {len(others)} others"
+        else:
+            value, own = float(others.median()), ""
+            name = f"{n} clients: median and range of {len(others)} choices"
         drawn.append(Interval(name, "standard deviation", value, low, high, paper=theirs))
-        ours.append(f"{n} clients: {show(value)}, choices {show(low)} to {show(high)}")
+        ours.append(f"{n} clients: {own}choices {show(low)} to {show(high)}")
     return verdict(
         parts,
-        ours=f"{'; '.join(ours)} ({len(sd) - 1} choices)",
+        ours=f"{'; '.join(ours)} ({len(others)} choices)",
         why={
             "reproduced": "Both numbers are in the range of random choices of clients.",
             "partly reproduced": "One of the numbers is in the range of random choices.",

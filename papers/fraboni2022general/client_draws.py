@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.evidence.summaries import Summary
+from fedsampling.experiments.papers import Paper
 
 from .losses import HALF
 
@@ -27,6 +28,9 @@ def deviations(summary: Summary) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def our_choice(summary: Summary) -> int:
-    """Return the seed of the clients used in training runs, the first in the list."""
-    return int(summary.settings["seeds"][0])
+def our_choice(paper: Paper) -> int:
+    """Return the seed of the choice of clients with which the training runs were made.
+
+    Fresh draws do not include it.
+    """
+    return int(paper.experiments[HALF[10]]["problem_seed"])

@@ -44,12 +44,12 @@ FULL = SCHEMES["full"]
 def importance(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw how far the clients' importances spread, for many random choices of clients."""
     summary = summaries["clients"]
-    our_seed, spread = our_choice(summary), deviations(summary)
+    our_seed, spread = our_choice(paper), deviations(summary)
     by_n = {n: spread[spread["n"] == n].set_index("seed")["sd"] for n in HALF}
     with panels(1, 1, width=5.2, height=3.6) as (figure, (axis,)):
         for column, (n, sd) in enumerate(by_n.items()):
             axis.plot(np.full(len(sd), column), n * sd, "_", color=BLUE, markersize=14)
-            axis.plot(column, n * sd[our_seed], "o", color=VERMILION)
+            axis.plot(column, n * sd.get(our_seed, np.nan), "o", color=VERMILION)
         for n in (10, 80):
             reported = paper.reported(f"deviation_{n}")
             printed_point(axis, list(HALF).index(n) + 0.2, n * reported, f"_{LABEL}")
@@ -62,8 +62,10 @@ def importance(summaries: Summaries, paper: Paper) -> Artefact:
         axis.legend(loc="upper right")
     ranges = []
     for n, sd in by_n.items():
-        low, high = (show(float(end), 2) for end in sd.drop(our_seed).quantile([0.05, 0.95]))
-        ranges.append(f"n = {n} {low} to {high} (ours {show(float(sd[our_seed]), 2)})")
+        others = sd.drop(our_seed, errors="ignore")
+        low, high = (show(float(end), 2) for end in others.quantile([0.05, 0.95]))
+        own = show(float(sd.get(our_seed, np.nan)), 2)
+        ranges.append(f"n = {n} {low} to {high} (ours {own})")
     return Artefact(
         spread.rename(columns={"sd": "value"}),
         figure,

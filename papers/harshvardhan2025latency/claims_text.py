@@ -172,7 +172,10 @@ def c34(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     table = printed(paper, "table3c")
     seconds = {name: [row[name].number for row in table.values()] for name in PROPOSED}
     highest = seconds["submodular"][-1] / seconds["sampling"][-1]
-    words = "; ".join(f"{LINES[name].label} {values}" for name, values in seconds.items())
+    words = "; ".join(
+        f"{LINES[name].label} {' → '.join(f'{value:,.0f}' for value in values)}"
+        for name, values in seconds.items()
+    )
     return _finding(
         (
             "longer for higher targets",

@@ -54,7 +54,7 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
         figure,
         alt="Map of the mesh network with its hubs, and the long-tailed distribution of delays.",
         notes=(
-            f"{100 * share.mean():.1f} % of the delays exceed {THRESHOLD:g} s (standard deviation "
+            f"{100 * share.mean():.1f} % of the delays exceed {THRESHOLD:,g} s (standard deviation "
             f"over {len(share)} populations {100 * share.std():.1f} points); the paper reports "
             f"{slow:g} % of the clients. The sensitivity table shows which of the open parameters "
             "move this share.",
@@ -70,13 +70,13 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def figure1_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
-    """Tabulate how Figure 1's share above 1000 s depends on each unstated parameter."""
+    """Tabulate how Figure 1's share above 1,000 s depends on each unstated parameter."""
     note = "First row: our settings. Median and slowest delay are in seconds."
     return Artefact(sensitivity(summaries["sensitivity"]), notes=(note,))
 
 
 def sensitivity(summary: Summary) -> pd.DataFrame:
-    """Tabulate the share above 1000 s by case, each of which changes one parameter.
+    """Tabulate the share above 1,000 s by case, each of which changes one parameter.
 
     Returns ``parameter`` ("base" for the defaults), ``value`` as text, ``share`` with 95 % interval
     ``low``, ``high`` over populations, ``median`` and ``slowest`` (s), in the order of the cases.
@@ -162,7 +162,7 @@ def _tail(axes: Axes, delays: pd.DataFrame, slow: float) -> None:
     axes.set(xlabel="round delay $t$ (s)", ylabel="% of the delays above $t$")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_title("(c) its tail")
-    axes.legend(loc="lower left", title=f"above {THRESHOLD:g} s", alignment="left")
+    axes.legend(loc="lower left", title=f"above {THRESHOLD:,g} s", alignment="left")
 
 
 def _series(delays: pd.DataFrame) -> list[tuple[str, np.ndarray]]:
@@ -187,7 +187,7 @@ def _compared(summary: Summary) -> list[str]:
     for name in (name for name in PUBLISHED if f"ks/{name}" in metrics):
         notes.append(
             f"Published delays with {name}: "
-            f"{100 * _mean(summary, f'reference_share/{name}'):.1f} % above {THRESHOLD:g} s; "
+            f"{100 * _mean(summary, f'reference_share/{name}'):.1f} % above {THRESHOLD:,g} s; "
             f"Kolmogorov-Smirnov distance from ours {_mean(summary, f'ks/{name}'):.2f}."
         )
     return notes

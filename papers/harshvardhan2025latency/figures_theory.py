@@ -122,8 +122,8 @@ def overheads(summaries: Summaries, paper: Paper) -> Artefact:
             f"Here: {device.replace(', 1 threads', ', 1 thread')}; means over seeds. The paper: "
             "RTX 3090 and 12 processors.",
             "The paper does not state the iterations of trust-constr, nor the objective of its "
-            "ApproxOptSampling; ours uses trust-constr with 1000 iterations and finite differences "
-            "for both. Seconds are processor time.",
+            "ApproxOptSampling; ours uses trust-constr with 1,000 iterations and finite "
+            "differences for both. Seconds are processor time.",
         ),
         formats={"here (s)": 2, "ratio": 2},
     )
@@ -161,7 +161,7 @@ def _subsets(enumerated: Summary, summary: Summary) -> str:
         parts.append(
             f"{case}: g above the minimum by {100 * delay.mean():.1f} % (at most "
             f"{100 * delay.max():.1f} %) from the order of delays, {100 * random.mean():.0f} % (at "
-            f"most {100 * random.max():.0f} %) from a random order"
+            f"most {100 * random.max():,.0f} %) from a random order"
         )
     return f"Scan against all sets: gap {abs(worst):.1g}. MinNorm, " + "; ".join(parts)
 
@@ -172,7 +172,7 @@ def _distributions(summary: Summary) -> str:
     for case, _ in _by_case(summary):
         reached = _last(summary, case)
         parts.append(
-            f"{case}: after {last} iterations g is {reached['uniform/ratio']:.3g} times its "
+            f"{case}: after {last:,} iterations g is {reached['uniform/ratio']:.3g} times its "
             f"minimum, spread over {reached['uniform/clients']:.0f} clients"
         )
     return "; ".join(parts)

@@ -26,7 +26,7 @@ def bound_in_words(settings: Mapping[str, Any]) -> str:
 
 def reading_in_words(settings: Mapping[str, Any]) -> str:
     """Write the bound on B and the iterations in DelayHetSampling's settings."""
-    return f"{bound_in_words(settings)}; {iterations(settings)} iterations"
+    return f"{bound_in_words(settings)}; {iterations(settings):,} iterations"
 
 
 def stages_in_words(settings: Mapping[str, Any]) -> str:

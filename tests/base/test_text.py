@@ -9,6 +9,7 @@ from fedsampling.base.text import (
     align,
     format_bytes,
     format_duration,
+    grouped,
     listed,
     show,
     show_alike,
@@ -53,9 +54,15 @@ def test_three_significant_digits(value, text):
     assert show(value) == text
 
 
-def test_an_exact_number_has_no_interval():
+def test_an_exact_number_and_one_without_an_interval_have_none():
     assert show_interval(5.312, 5.1, 5.52) == "5.31 [5.10, 5.52]"
     assert show_interval(5.312, 5.312, 5.312) == "5.31"
+    assert show_interval(5.312, np.nan, np.nan) == "5.31"
+
+
+def test_thousands_are_grouped_but_not_in_names_or_fractions():
+    text = "3131 s, 1663370 of c1000, 0.12345 and 4,500 or 2.5"
+    assert grouped(text) == "3,131 s, 1,663,370 of c1000, 0.12345 and 4,500 or 2.5"
 
 
 def test_a_censored_value_is_more_than_the_end():

@@ -1,11 +1,20 @@
 """Formats: formulas, cells of tables, printed numbers, and the axes of claims' intervals."""
 
 import pytest
+from PIL import Image
 
 from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.verdicts import Interval
 from fedsampling.experiments.papers import Reported
-from fedsampling.report.formats import printed_numbers, typeset, typeset_html, with_options
+from fedsampling.report.formats import (
+    fits_beside_text,
+    is_small_table,
+    printed_numbers,
+    settings_of,
+    typeset,
+    typeset_html,
+    with_options,
+)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +61,40 @@ def test_numbers_of_an_artefact_come_with_ours_where_a_claim_compares_them():
         ("clients", "", ""),
         ("not judged", "", ""),
     ]
+
+
+def test_settings_are_those_of_all_runs_then_of_cases_and_samplers():
+    settings = {"rounds": 1000, "dataset": {"name": "mnist", "partition": {"name": "by_digit"}}}
+    resolved = {"settings": settings, "cases": {"base": {}}, "samplers": {"md": {"name": "md"}}}
+    common = [("Rounds", "1,000"), ("Dataset", "mnist (partition by_digit)")]
+    assert settings_of(resolved) == [*common, ("Sampler md", "md")]
+    cases = {"base": {}, "slow": {"delays": {"name": "nycmesh", "shared": True}}}
+    assert settings_of({"settings": {}, "cases": cases, "samplers": {}}) == [
+        ("Case base", "as above"),
+        ("Case slow", "delays nycmesh (shared yes)"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "words", "fits"),
+    [
+        ((1472, 600), 100, True),  # 883 pixels wide
+        ((1700, 760), 20, True),  # 1020 pixels: a narrow caption, short enough
+        ((1700, 760), 100, False),
+        ((2000, 700), 5, False),
+    ],
+)
+def test_a_caption_is_beside_a_figure_if_it_fits(tmp_path, size, words, fits):
+    Image.new("L", size).save(tmp_path / "figure.png")
+    assert fits_beside_text(tmp_path / "figure.png", "word " * words, is_folded=False) == fits
+
+
+def test_a_small_table_has_few_rows_and_columns():
+    row = "<tr><td>1</td><td>2</td></tr>"
+
+    def table(columns, rows):
+        return f"<thead><tr>{'<th>a</th>' * columns}</tr></thead><tbody>{row * rows}</tbody>"
+
+    assert is_small_table(table(3, 5))
+    assert not is_small_table(table(9, 5))
+    assert not is_small_table(table(3, 30))

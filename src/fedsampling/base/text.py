@@ -1,6 +1,7 @@
 """Numbers, counted nouns, lists and tables as text: in claims, captions, pages and terminals."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 
@@ -44,10 +45,18 @@ def show_alike(values: Sequence[float], digits: int = 3) -> list[str]:
 
 
 def show_interval(value: float, low: float, high: float, digits: int = 3) -> str:
-    """Format a number with its interval as ``5.31 [5.10, 5.52]``, an exact one without."""
-    if low == value == high:
+    """Format a number with its interval as ``5.31 [5.10, 5.52]``.
+
+    An exact number, and one whose interval does not exist (NaN), have none.
+    """
+    if low == value == high or math.isnan(low) or math.isnan(high):
         return show(value, digits)
     return f"{show(value, digits)} [{show(low, digits)}, {show(high, digits)}]"
+
+
+def grouped(text: str) -> str:
+    """Write the thousands of whole numbers in a text: ``3131 s`` as ``3,131 s``."""
+    return re.sub(r"(?<![\w.,])\d{4,}(?![\w.,]\d|\w)", lambda match: f"{int(match[0]):,}", text)
 
 
 def show_range(counts: Iterable[int]) -> str:

@@ -239,11 +239,12 @@ def load(path: Path) -> Summary:
         return summary
 
 
-def read_costs(path: Path) -> dict[str, tuple[float, str | None]]:
-    """Read the seconds and the device of each run of a summary, by the run's hash."""
+def read_notes(path: Path) -> tuple[dict[str, Any], dict[str, tuple[float, str | None]]]:
+    """Read a summary's resolved experiment, and the seconds and the device of each run by hash."""
     with decoding(path, "missing or corrupt", "delete it and rerun the command"):
         noted = noted_parquet.verified(pq.read_schema(pa.BufferReader(read_bytes(path))), SUMMARY)
-        return {name: (seconds, device) for name, (seconds, device) in noted["costs"].items()}
+        costs = {name: (seconds, device) for name, (seconds, device) in noted["costs"].items()}
+        return noted["settings"], costs
 
 
 def load_summaries(paper: str, experiments: Iterable[str], results: Path) -> dict[str, Summary]:

@@ -232,7 +232,8 @@ def _reference(interval: Interval) -> float:
 def _reference_text(interval: Interval) -> str:
     if interval.paper is not None:
         return f"paper {interval.paper:.3g}"
-    return f"accepted: {_region(interval.least, interval.most)}"
+    region = _region(interval.least, interval.most)
+    return f"rule: {region.replace('above', '>').replace('below', '<').removeprefix('from ')}"
 
 
 def _strip(rows: Sequence[Interval], place: Callable[[float], float]) -> Strip:
@@ -332,4 +333,4 @@ def _legend(least: float | None, most: float | None, paper: float | None) -> str
 
 def _round(value: float) -> str:
     """Format a bound or a tick without trailing zeros."""
-    return f"{value:.4g}".replace("-", "−")
+    return f"{value:,.4g}".replace("-", "−")

@@ -14,7 +14,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, sha256
 from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.provenance import Provenance
-from fedsampling.evidence.summaries import read_costs
+from fedsampling.evidence.summaries import read_notes
 from fedsampling.experiments.papers import Paper
 from fedsampling.report import citation
 from fedsampling.report.drawing.artefacts import Exhibit
@@ -39,6 +39,8 @@ class Chapter:
     published: Published = field(default_factory=Published)
     # seconds and device of each run, by its hash
     runs: Mapping[str, tuple[float, str | None]] = field(default_factory=dict)
+    # the resolved experiments that were run, by name
+    resolved: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -119,23 +121,29 @@ def _chapter(paper: Paper, results: Path, judged: Path) -> Chapter:
     judgements = claims(judged) if judged.exists() else ()
     folder = results / "artefacts" / paper.key
     records = [folder / name / "artefact.json" for name in paper.artefacts]
+    resolved, runs = _runs(paper, results / "summaries" / paper.key)
     return Chapter(
         paper=paper,
         bibtex=citation.paper_bibtex(paper.folder / "paper.bib", paper.key),
         exhibits=tuple(_exhibit(path) for path in records if path.exists()),
         claims=judgements,
         published=as_published(paper, judgements, folder),
-        runs=_runs(paper, results / "summaries" / paper.key),
+        runs=runs,
+        resolved=resolved,
     )
 
 
-def _runs(paper: Paper, summaries: Path) -> dict[str, tuple[float, str | None]]:
-    """Return the seconds and the device of each run of a paper's summaries, by the run's hash."""
+def _runs(
+    paper: Paper, summaries: Path
+) -> tuple[dict[str, Mapping[str, Any]], dict[str, tuple[float, str | None]]]:
+    """Return the resolved experiments of a paper's summaries, and the costs of each run by hash."""
+    resolved: dict[str, Mapping[str, Any]] = {}
     runs: dict[str, tuple[float, str | None]] = {}
     for experiment in paper.experiments:
         if (path := summaries / f"{experiment}.parquet").is_file():
-            runs |= read_costs(path)
-    return runs
+            resolved[experiment], costs = read_notes(path)
+            runs |= costs
+    return resolved, runs
 
 
 def claims(path: Path) -> tuple[Claim, ...]:

@@ -249,7 +249,7 @@ def _describe_delays(model: DelayModel, seed: int, network: Mesh | None) -> Stat
         "least mean seconds": float(seconds.min()),
         "median mean seconds": float(np.median(seconds)),
         "most mean seconds": float(seconds.max()),
-        f"share of clients above {_SLOW_SECONDS:.0f} s": float((seconds > _SLOW_SECONDS).mean()),
+        f"share of clients above {_SLOW_SECONDS:,.0f} s": float((seconds > _SLOW_SECONDS).mean()),
     }
     if network is None:
         return quantiles

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
@@ -29,6 +29,13 @@ _NAMED = re.compile(rf"\b(?:{'|'.join(_GREEK)})(?=[_^][\w{{])")
 _COMMAND = re.compile(r"\b(?:snakemake --cores all|fedsampling (?:decide|draw|render)) [^;]+")
 # Figures and tables by the paper's own number; all others are folded away.
 NUMBERED = re.compile(r"(figure|table)\d+[a-z]?")
+MOST_ROWS = 12  # of a table that is not folded
+MOST_HEIGHT = 456  # of a figure on a page, in pixels, as in style.css
+_SHOWN = 0.6  # pixels on the page for each pixel of a PNG file
+# Pixels: of a page without its margins, of a caption at a figure's side, of its title with badges.
+_PAGE_WIDTH, _TEXT_WIDTH, _LEAST_TEXT_WIDTH, _TITLE_HEIGHT = 1273, 340, 230, 150
+_LETTER_AREA = 210  # square pixels
+_SMALL_COLUMNS = 4
 _FORMULA = re.compile(rf"({_SYMBOL})((?:{_SCRIPT})+)(?![^\W{_POWERS}])")
 
 
@@ -81,12 +88,45 @@ def statistic(value: float | str) -> str:
     """Format a statistic: integers in full, other numbers with four digits."""
     if isinstance(value, str):
         return value.replace(" x ", " × ")
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
 
 
 def setting(value: Any) -> str:
     """Format a setting: text unchanged, a list or mapping as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def settings_of(resolved: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Write the settings of an experiment: those of all runs, then of cases and samplers."""
+    common = resolved.get("settings", {})
+    rows = [(in_words(name), _nested(value)) for name, value in common.items()]
+    for kind in ("cases", "samplers"):
+        named = resolved.get(kind, {})
+        if kind == "cases" and not any(named.values()):
+            continue
+        rows += [
+            (f"{kind[:-1].capitalize()} {name}", _nested(value) or "as above")
+            for name, value in named.items()
+        ]
+    return rows
+
+
+def _nested(value: Any) -> str:
+    """Write a setting and the settings within it: ``mnist (clients 100, degrees 45)``."""
+    if isinstance(value, Mapping):
+        inner = dict(value)
+        name = str(inner.pop("name", ""))
+        parts = [f"{key.replace('_', ' ')} {_nested(each)}" for key, each in inner.items()]
+        if not name:
+            return ", ".join(parts)
+        return f"{name} ({', '.join(parts)})" if parts else name
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_nested, value))}]"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def recorded_duration(seconds: float | None) -> str:
@@ -109,6 +149,27 @@ def size_attributes(png: Path) -> Markup:
     with Image.open(png) as image:
         width, height = image.size
     return Markup(f'width="{width}" height="{height}" style="--wide: {width}px"')
+
+
+def fits_beside_text(png: Path, caption: str, is_folded: bool) -> bool:
+    """Whether a figure leaves room for its caption at its side, in a window of 1,400 pixels.
+
+    Figures that are not folded are at most :data:`MOST_HEIGHT` high.
+    """
+    with Image.open(png) as image:
+        width, height = (pixels * _SHOWN for pixels in image.size)
+    scale = 1 if is_folded else min(1, MOST_HEIGHT / height)
+    room = _PAGE_WIDTH - scale * width
+    if room >= _TEXT_WIDTH:
+        return True
+    text = _TITLE_HEIGHT + _LETTER_AREA * len(caption) / max(room, 1)
+    return room >= _LEAST_TEXT_WIDTH and text <= scale * height
+
+
+def is_small_table(html: str) -> bool:
+    """Whether a table has so few rows and columns that it can share a line with others."""
+    head, _, body = html.partition("<tbody>")
+    return head.count("<th") <= _SMALL_COLUMNS and body.count("<tr") <= MOST_ROWS
 
 
 _DECIMAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")

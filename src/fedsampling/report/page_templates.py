@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment
 
-from fedsampling.base.text import show
+from fedsampling.base.text import grouped, show
 from fedsampling.evidence.grades import LABELS
 from fedsampling.evidence.recomputed import Recomputed
 from fedsampling.evidence.verdicts import Grade
@@ -20,6 +20,7 @@ from fedsampling.report import citation, claim_pictures, formats, overview, stan
 from fedsampling.report.citation import Software
 from fedsampling.report.content import Chapter, ExperimentViews
 from fedsampling.report.data_cards import Card
+from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.names import dataset_name
 from fedsampling.report.text import environment
@@ -53,6 +54,7 @@ FILTERS = (
     formats.statistic,
     formats.typeset,
     formats.typeset_html,
+    grouped,
     overview.claim_groups,
     overview.claim_parts,
     show,
@@ -102,7 +104,11 @@ def page_templates(content: PageContent) -> Environment:
     templates.tests |= {
         "contains": lambda sequence, item: item in sequence,
         "contained_in": lambda item, sequence: item in sequence,
-        "numbered": lambda exhibit: formats.NUMBERED.fullmatch(exhibit.artefact) is not None,
+        "numbered": _is_numbered,
+        "small_table": formats.is_small_table,
+        "fits_beside_text": lambda exhibit: formats.fits_beside_text(
+            _png(content.root, exhibit), exhibit.caption, is_folded=not _is_numbered(exhibit)
+        ),
     }
     templates.globals |= {
         **_content_values(content),
@@ -113,8 +119,11 @@ def page_templates(content: PageContent) -> Environment:
         "glyphs": overview.GLYPHS,
         "labels": LABELS,
         "legend": overview.legend,
+        "most_rows": formats.MOST_ROWS,
+        "most_without_groups": overview.MOST_WITHOUT_GROUPS,
         "reference": REFERENCE,
         "site_pages": _site_pages(content),
+        "titles": standing.TITLES,
     }
     return templates
 
@@ -141,9 +150,7 @@ def _exhibit_functions(content: PageContent) -> dict[str, Any]:
         "printed_numbers": lambda chapter, exhibit: formats.printed_numbers(
             exhibit.artefact, chapter.paper.reports, chapter.claims
         ),
-        "size": lambda exhibit: formats.size_attributes(
-            content.root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
-        ),
+        "size": lambda exhibit: formats.size_attributes(_png(content.root, exhibit)),
         "cite": lambda chapter, claim: citation.of_claim(
             software, chapter.paper, claim, chapter.provenance(claim.artefact)
         ),
@@ -151,6 +158,15 @@ def _exhibit_functions(content: PageContent) -> dict[str, Any]:
             software, chapter.paper, exhibit, formats.exhibit_name(exhibit)
         ),
     }
+
+
+def _is_numbered(exhibit: Exhibit) -> bool:
+    """Whether the paper numbers a figure or table; all others are folded away."""
+    return formats.NUMBERED.fullmatch(exhibit.artefact) is not None
+
+
+def _png(root: Path, exhibit: Exhibit) -> Path:
+    return root / exhibit.paper / exhibit.artefact / exhibit.files["png"]
 
 
 def _site_pages(content: PageContent) -> dict[str, str]:

@@ -173,7 +173,8 @@ def _view_for_page(view: ExperimentViews, chapters: Sequence[Chapter]) -> dict[s
     names = {name: exhibits.get(name, name) for name in view.figures}
     own = {display_name(key).short: colour for key, colour in style.SCHEMES.items()}
     colours = {label: own[name] for label, name in view.samplers.items() if name in own}
-    more = {"by": chapter.name, "figures": names, "colours": colours}
+    more: dict[str, Any] = {"by": chapter.name, "figures": names, "colours": colours}
+    more["settings"] = formats.settings_of(chapter.resolved.get(view.experiment, {}))
     return asdict(replace(view, digests={})) | more
 
 

@@ -36,6 +36,11 @@ OUTCOMES: Mapping[str, Outcome] = {
     ),
 }
 OPEN = "open"  # key of the claims that are not answered
+# Names of the outcomes, in the order of the first page.
+TITLES: Mapping[str, str] = {
+    **{key: each.several.removeprefix("are ") for key, each in OUTCOMES.items()},
+    OPEN: "undecided",
+}
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -77,13 +82,9 @@ def segments(claims: Iterable[Claim]) -> tuple[Segment, ...]:
     empirical = [claim for claim in claims if claim.kind == "empirical"]
     counts = Counter(map(outcome, empirical))
     confirmed = Counter(outcome(claim) for claim in empirical if claim.confirmed)
-    labels = {
-        **{key: each.several.removeprefix("are ") for key, each in OUTCOMES.items()},
-        OPEN: "undecided",
-    }
     return tuple(
         Segment(key, counts[key], confirmed[key], label)
-        for key, label in labels.items()
+        for key, label in TITLES.items()
         if counts[key]
     )
 

@@ -149,6 +149,18 @@ def test_c5_compares_with_the_other_choices():
     assert judge(PAPER, "c5", {"clients": even}).verdict == "contradicted"
 
 
+def test_no_fresh_choice_of_clients_is_ours():
+    fresh = published(KEY, "confirm_clients")
+    finding = judge(PAPER, "c5", {"clients": fresh})
+    spread = deviations(fresh)
+    for n, row in zip((10, 80), finding.drawn, strict=True):
+        sd = spread.loc[spread["n"] == n, "sd"]
+        assert row.name == f"{n} clients: median and range of {len(sd)} choices"
+        assert row.low < row.value == pytest.approx(sd.median()) < row.high
+    explored = judge(PAPER, "c5", {"clients": published(KEY, "clients")})
+    assert explored.drawn[0].name == "10 clients: our choice, and the range of 40 others"
+
+
 def test_choices_are_compared_on_common_rounds_and_seeds():
     runs = {name: published(KEY, name) for name in ("choices", "clients", "shakespeare_10")}
     table = figures_settings.by_choice(runs)

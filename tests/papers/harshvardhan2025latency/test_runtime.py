@@ -143,7 +143,7 @@ def test_c1_depends_on_the_open_choices_where_they_differ():
     assert [reading.verdict == "reproduced" for reading in finding.readings] == [True, False, True]
     assert reading.setting == (
         "FLANP: 10 clients first; stages end by the statistical rule, "
-        "DelayHetSampling: Assumption 3 alone; 1000 iterations"
+        "DelayHetSampling: Assumption 3 alone; 1,000 iterations"
     )
     assert (reading.verdict, reading.drawn[0].unit) == ("partly reproduced", "times")
 

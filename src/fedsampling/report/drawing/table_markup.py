@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from markupsafe import escape
 
-from fedsampling.base.text import show
+from fedsampling.base.text import grouped, show
 
+_NAMES_AS_NUMBERS = ("seed", "seeds", "year")  # columns whose numbers count nothing
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -28,8 +30,15 @@ def displayed(data: pd.DataFrame, formats: Mapping[str, int]) -> pd.DataFrame:
             digits = formats.get(str(column), 4)
             texts[column] = [show(float(value), digits) for value in values]
         else:
-            texts[column] = ["–" if value is None else str(value) for value in values]
+            write = str if column in _NAMES_AS_NUMBERS else _in_full
+            texts[column] = ["–" if value is None else write(value) for value in values]
     return pd.DataFrame(texts)
+
+
+def _in_full(value: Any) -> str:
+    """Write a value; whole numbers get thousands separators."""
+    text = str(value)
+    return grouped(text) if re.fullmatch(r"\d+", text) else text
 
 
 def markup(table: pd.DataFrame, badges: Sequence[str]) -> tuple[str, str]:

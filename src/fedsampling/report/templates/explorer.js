@@ -40,8 +40,11 @@ const label = (view, curve) => {
 const show = number => {
   if (number === null || number === undefined) return "–";
   const rounded = +number.toPrecision(4);
-  return Math.abs(rounded) < 1e6 ? String(rounded) : rounded.toExponential().replace("e+", "e");
+  if (Math.abs(rounded) >= 1e6) return rounded.toExponential().replace("e+", "e");
+  return Math.abs(rounded) < 1000 ? String(rounded) : rounded.toLocaleString("en-GB");
 };
+// Where too few seeds are left, there is no interval.
+const interval = (low, high) => (low === null || low === undefined ? "" : `[${show(low)}, ${show(high)}]`);
 
 // State and address.
 const readAddress = () => {
@@ -197,6 +200,15 @@ const describe = view => {
     return item;
   }));
   page.querySelector(".note").textContent = `${view.title}: ${view.seeds} seed${view.seeds === 1 ? "" : "s"}.`;
+  const body = page.querySelector(".settings-of tbody");
+  body.replaceChildren(...view.settings.map(([name, text]) => {
+    const row = document.createElement("tr"), head = document.createElement("th"), cell = document.createElement("td");
+    head.scope = "row";
+    head.textContent = name;
+    cell.textContent = text;
+    row.append(head, cell);
+    return row;
+  }));
   const links = Object.entries(view.figures).flatMap(([name, title]) => {
     const link = document.createElement("a");
     link.href = `${view.paper}.html#${name.toLowerCase().replace(/[^a-z0-9]+/g, "-")}`;
@@ -297,7 +309,7 @@ const read = self => {
     if (part.width !== 2) return [];
     const at = nearest(self, i + 1, place), value = self.data[i + 1][at];
     const ends = state.band && part.curve.low ? [1, 2].map(j => self.data[i + 1 + j][at]) : null;
-    return [`${part.name} ${show(value)}${ends ? ` [${show(ends[0])}, ${show(ends[1])}]` : ""}`];
+    return [`${part.name} ${show(value)} ${ends ? interval(...ends) : ""}`.trim()];
   });
   reading.textContent = `${show(self.data[0][place])} ${AXES[state.x]}: ${lines.join("; ")}`;
 };
@@ -332,7 +344,7 @@ const fill = () => {
   const body = output.createTBody();
   for (const curve of shown()) curve.at.forEach((at, i) => {
     const row = body.insertRow();
-    const cells = [curve.label, curve.case, at, ...(state.x === "at" ? [] : [show(curve[state.x][i])]), show(curve.mean[i]), curve.low ? `[${show(curve.low[i])}, ${show(curve.high[i])}]` : "–"];
+    const cells = [curve.label, curve.case, at, ...(state.x === "at" ? [] : [show(curve[state.x][i])]), show(curve.mean[i]), curve.low ? interval(curve.low[i], curve.high[i]) || "–" : "–"];
     for (const text of cells) row.insertCell().textContent = text;
   });
   box.append(output);

@@ -75,11 +75,17 @@ for (const block of document.querySelectorAll("[data-filters]")) {
     unfold();
     target.scrollIntoView();
   };
+  // An address such as #standing=confirmed chooses what is shown.
+  const choose = () => {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    for (const choice of choices) if (asked.has(choice.name)) choice.value = asked.get(choice.name);
+    show();
+    reveal();
+  };
   form.addEventListener("input", show);
-  addEventListener("hashchange", reveal);
+  addEventListener("hashchange", choose);
   block.prepend(form);
-  show();
-  reveal();
+  choose();
 }
 
 // Plots of settings: a list for each open setting; rows of other settings fade.
