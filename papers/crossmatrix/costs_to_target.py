@@ -61,19 +61,23 @@ def grid_scores(tuning: Summary) -> pd.DataFrame:
     return score_trials(trajectories(tuning), ["sampler", "step", "case"])
 
 
-def best_trials(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
+def best_trials(evaluation: Summary, tuning: Summary | None) -> pd.DataFrame:
     """Return the :func:`trajectories` of the runs at each sampler's best trial.
 
-    A sampler that was run with a single case keeps it: it is the case in ``chosen.csv``.
+    A sampler that was run with a single case keeps it: it is the case in ``chosen.csv``.  Without
+    `tuning`, all samplers must have a single case.
     """
-    runs, grid = trajectories(evaluation), grid_scores(tuning)
-    best = grid[grid["chosen"]].set_index("sampler")["case"]
+    runs = trajectories(evaluation)
     has_single_case = runs.groupby("sampler")["case"].transform("nunique") == 1
+    if tuning is None:
+        return runs[has_single_case]
+    grid = grid_scores(tuning)
+    best = grid[grid["chosen"]].set_index("sampler")["case"]
     return runs[has_single_case | (runs["case"] == runs["sampler"].map(best))]
 
 
 @cache
-def costs_on(evaluation: Summary, tuning: Summary) -> pd.DataFrame:
+def costs_on(evaluation: Summary, tuning: Summary | None) -> pd.DataFrame:
     """Return the costs and relative areas of each sampler's best trial, world by world."""
     runs = best_trials(evaluation, tuning)
     return costs_in_worlds(runs, runs[runs["sampler"] == REFERENCE])

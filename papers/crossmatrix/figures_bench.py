@@ -18,6 +18,7 @@ from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.which_sampler.advice import (
     INFORMATION,
     NOTHING_BETTER,
+    RUNS_IN,
     Advice,
     Cell,
     Situation,
@@ -26,6 +27,7 @@ from fedsampling.report.which_sampler.advice import (
 )
 from fedsampling.samplers.protocol.base import Scheme
 
+from .figures_new_families import DELAYS, speed_ups_on_new_families
 from .sampler_rows import by_dataset, label
 from .speed_ups import compared_datasets, shared_worlds, speed_ups_by_dataset, speed_ups_on
 
@@ -72,10 +74,9 @@ def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
     """Tabulate speed-ups over MD by dataset, with intervals over worlds."""
     if not compared_datasets(summaries):
         return Artefact(pd.DataFrame({"scheme": []}), notes=("No dataset has been run yet.",))
-    bench, fresh = speed_ups_by_dataset(summaries, paper.folder), _fresh(summaries, paper)
-    parts = [bench, fresh] if len(fresh) else [bench]  # an empty one turns counts into floats
-    table = pd.concat(parts, ignore_index=True)
-    table["fresh"] = np.arange(len(table)) >= len(bench)
+    parts = zip(RUNS_IN, _evidence(summaries, paper), strict=True)
+    tables = [part.assign(runs_in=name) for name, part in parts if len(part)]
+    table = pd.concat(tables, ignore_index=True)
     table = table[table["measure"] == measure].reset_index(drop=True)
     differ = pd.read_csv(paper.folder / "datasets.csv").set_index("set")["differ"]
     titles = {name: summary.settings["title"] for name, summary in summaries.items()}
@@ -84,24 +85,29 @@ def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
     unit, scale = UNITS[measure]
     table["unit"], table["cost"] = unit, table["cost"] / scale
     cells = table.assign(cell=table.apply(_cell, axis=1), scheme=table["scheme"].map(label))
-    cells = cells[~cells["fresh"]]
+    cells = cells[cells["runs_in"] == RUNS_IN[0]]
     return Artefact(
         table,
         table=by_dataset(cells),
         notes=(
             "In brackets: runs that met the target, where some missed it. The CSV also has the "
-            "speed-ups in fresh worlds.",
+            "speed-ups in fresh worlds and on new families.",
         ),
     )
 
 
-def _fresh(summaries: Summaries, paper: Paper) -> pd.DataFrame:
-    """Return the speed-ups of the recommended samplers in fresh worlds with fresh trials."""
-    parts = [
+def _evidence(summaries: Summaries, paper: Paper) -> list[pd.DataFrame]:
+    """Return the speed-ups of each of :data:`RUNS_IN`; a table without runs is empty."""
+    bench = speed_ups_by_dataset(summaries, paper.folder)
+    fresh = [
         speed_ups_on(of, name, summaries, paper.folder)
         for name, of in _reruns(summaries, CONFIRMING).items()
     ]
-    return pd.concat(parts) if parts else pd.DataFrame(columns=["measure", "set"])
+    reruns = [
+        pd.concat(fresh) if fresh else pd.DataFrame(),
+        *(speed_ups_on_new_families(summaries, paper.folder, start) for start in DELAYS),
+    ]
+    return [bench, *(runs if len(runs) else bench[:0] for runs in reruns)]
 
 
 def _reruns(summaries: Summaries, start: str) -> dict[str, str]:
@@ -119,9 +125,8 @@ def bench_advice(summaries: Summaries, paper: Paper) -> Artefact:
     """Tabulate the advice in several situations."""
     if not compared_datasets(summaries):
         return Artefact(pd.DataFrame({"measure": []}), notes=("No dataset has been run yet.",))
-    speed_ups, needs = speed_ups_by_dataset(summaries, paper.folder), information_needs(summaries)
-    fresh = _fresh(summaries, paper)
-    everywhere = _advise(speed_ups, fresh, needs)
+    evidence, needs = _evidence(summaries, paper), information_needs(summaries)
+    everywhere = _advise(evidence, needs)
     table = pd.DataFrame([_advice_row(*each) for each in everywhere])
     shown = table[["measure", "situation", "families", "advice", "best candidate", "regret"]]
     advised = table[table["sampler"] != REFERENCE]
@@ -132,11 +137,7 @@ def bench_advice(summaries: Summaries, paper: Paper) -> Artefact:
     note += "."
     many = pd.read_csv(paper.folder / "datasets.csv").set_index("set")["clients"] >= MANY_CLIENTS
     alone = [
-        _advise(
-            speed_ups[speed_ups["set"].map(many) == side],
-            fresh[fresh["set"].map(many) == side],
-            needs,
-        )
+        _advise([runs[runs["set"].map(many) == side] for runs in evidence], needs)
         for side in (False, True)
     ]
     advice = [[each for each, _ in situations] for situations in (everywhere, *alone)]
@@ -144,17 +145,17 @@ def bench_advice(summaries: Summaries, paper: Paper) -> Artefact:
 
 
 def _advise(
-    speed_ups: pd.DataFrame, fresh: pd.DataFrame, needs: Mapping[str, Set[str]]
+    evidence: Sequence[pd.DataFrame], needs: Mapping[str, Set[str]]
 ) -> list[tuple[Advice, Situation]]:
-    """Return the advice in every situation and measure, from speed-ups on some datasets."""
+    """Return the advice in every situation and measure, from the speed-ups of RUNS_IN."""
     advised = []
     for measure in MEASURES:
-        bench, again = (table[table["measure"] == measure] for table in (speed_ups, fresh))
+        bench, *reruns = (runs[runs["measure"] == measure] for runs in evidence)
         cells: dict[tuple[bool | None, bool | None], Cell] = {}
         for information, unequal, skewed in SITUATIONS:
             situation = Situation(information, False, unequal, skewed)
             if (unequal, skewed) not in cells:
-                cells[unequal, skewed] = Cell.of(bench, situation, again if len(again) else None)
+                cells[unequal, skewed] = Cell.of(bench, situation, *reruns)
             usable = [name for name, kinds in needs.items() if situation.allows(kinds)]
             advised.append((cells[unequal, skewed].advise(usable, measure), situation))
     return advised

@@ -70,7 +70,7 @@ def speed_ups_on(
 
     `only`: the worlds to use; empty: all.
     """
-    table = _speed_ups(summaries[experiment], summaries[TUNING + name], only).copy()
+    table = _speed_ups(summaries[experiment], summaries.get(TUNING + name), only).copy()
     facts: dict[str, Any] = {"set": name, **dataset_facts(folder, name), "away": "away" in name}
     for place, (column, value) in enumerate(facts.items(), start=1):
         table.insert(place, column, value)
@@ -78,7 +78,7 @@ def speed_ups_on(
 
 
 @cache
-def _speed_ups(evaluation: Summary, tuning: Summary, only: frozenset[int]) -> pd.DataFrame:
+def _speed_ups(evaluation: Summary, tuning: Summary | None, only: frozenset[int]) -> pd.DataFrame:
     """Return the speed-ups in the runs of an experiment, without the facts about its dataset."""
     costs = costs_on(evaluation, tuning)
     if only:

@@ -52,6 +52,25 @@ def test_a_sampler_not_confirmed_in_fresh_worlds_is_a_candidate(again, recommend
     assert words in candidate.sentence("rounds")
 
 
+@pytest.mark.parametrize(
+    ("test", "recommended"), [([1.5, 1.4, 1.5], 1), ([3.0, 1.0, 1.0], 0), (None, 1)]
+)
+def test_a_test_on_new_families_can_only_remove_a_recommendation(test, recommended):
+    table, new = speed_ups(fast=[1.5, 1.6, 1.4, 1.5]), test and speed_ups(fast=test)
+    advice = advise(table, ["fast"], Situation(), "rounds", table, new)
+    assert len(advice.recommended) == recommended
+    (candidate,) = (*advice.recommended, *advice.others)
+    assert ("in a test on 3 new families" in candidate.sentence("rounds")) == bool(test)
+    slow = speed_ups(fast=[0.5, 0.6, 0.5])  # with delays that vary: decides nothing
+    advice = advise(table, ["fast"], Situation(), "seconds", table, new, slow)
+    assert len(advice.recommended) == recommended
+    (candidate,) = (*advice.recommended, *advice.others)
+    assert "there 47 % slower" in candidate.sentence("seconds")
+    elsewhere = Situation(skewed=False)  # the test does not belong to this situation
+    others = table.assign(skewed=False)
+    assert advise(others, ["fast"], elsewhere, "rounds", others, new).recommended
+
+
 def test_a_sampler_is_recommended_if_reliably_faster_on_three_families():
     table = speed_ups(fast=[1.5, 1.6, 1.4, 1.5], lucky=[3.0, 1.0, 1.0, 1.0])
     result = advised(table)

@@ -6,7 +6,13 @@ import pytest
 
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import MEASURES, load_paper
-from papers.crossmatrix import costs_to_target, figures_bench, figures_ranks, speed_ups
+from papers.crossmatrix import (
+    costs_to_target,
+    figures_bench,
+    figures_new_families,
+    figures_ranks,
+    speed_ups,
+)
 
 from ..shared import PAPERS, made_up
 
@@ -164,8 +170,30 @@ def test_fresh_worlds_are_in_the_csv_of_a_matrix_but_not_in_its_table(evaluation
     bench = {"bench_letter": evaluation, "tuning_bench_letter": tuning}
     alone = figures_bench.bench_matrix_rounds(bench, PAPER)
     both = figures_bench.bench_matrix_rounds({**bench, "confirm_letter": evaluation}, PAPER)
-    assert alone.data["fresh"].sum() == 0
-    assert both.data["fresh"].sum() == len(alone.data) == len(both.data) / 2
+    assert set(alone.data["runs_in"]) == {"benchmark"}
+    is_fresh = both.data["runs_in"] == "fresh worlds"
+    assert is_fresh.sum() == len(alone.data) == len(both.data) / 2
+    pd.testing.assert_frame_equal(alone.table, both.table)
+
+
+def test_new_families_are_compared_at_their_chosen_cases_and_are_in_the_csv_only(bench, evaluation):
+    rows = evaluation.rows
+    chosen = rows[(rows["sampler"] == "fast") | (rows["case"] == "default")]
+    new = Summary(chosen, evaluation.settings, {})
+    summaries = {"mixed_dna": new, "mixed_letter": new, "varying_mixed_dna": new}
+    table = figures_new_families.new_families(summaries, PAPER).data
+    seconds = table[table["measure"] == "seconds"].groupby("delays", sort=False)
+    constant, varying = (part.set_index("family") for _, part in seconds)
+    assert [*constant.index] == ["DNA", "Letter", "geometric mean"]
+    assert [*varying.index] == ["DNA", "geometric mean"]
+    assert constant["speed_up"].tolist() == pytest.approx([np.sqrt(11 / 7 * 7 / 24)] * 3)
+    alone = figures_bench.bench_matrix_rounds(bench, PAPER)
+    both = figures_bench.bench_matrix_rounds({**bench, **summaries}, PAPER)
+    of_new = both.data[both.data["runs_in"].str.startswith("new families")]
+    sets = of_new.groupby("runs_in")["set"].agg(set).to_dict()
+    assert sets["new families"] == {"mixed_dna", "mixed_letter"}
+    assert sets["new families, delays vary"] == {"mixed_dna"}
+    assert not of_new["skewed"].any()
     pd.testing.assert_frame_equal(alone.table, both.table)
 
 

@@ -6,7 +6,8 @@ A sampler is recommended only if, over the families of datasets with the situati
 - it misses no target;
 - its speed-up is at least :data:`MIN_SPEED_UP` on every family; and
 - it was run again on all these families, in fresh worlds with fresh trials, and that interval is
-  above 1, too.
+  above 1, too; and
+- if it was tested on families that are new to the situation, that interval is above 1, too.
 
 Otherwise the advice is MD sampling.  The home page, the page "Which sampler?", its chooser,
 ``fedsampling rank`` and the artefact ``bench_advice`` of the cross matrix read this module.
@@ -28,6 +29,8 @@ from fedsampling.report.names import display_name
 MIN_FAMILIES = 3
 MIN_SPEED_UP = 0.9  # on every family
 MAX_CANDIDATES = 2  # shown after the advice
+# The runs that the rule reads, as the matrices' column `runs_in` names them.
+RUNS_IN = ("benchmark", "fresh worlds", "new families", "new families, delays vary")
 NOTHING_BETTER = "MD sampling: no sampler that selects clients is reliably better here"
 
 # Information that a server may have, and the samplers' needs that it satisfies.
@@ -79,8 +82,10 @@ class Candidate:
     """A sampler's speed-up over MD over the families of datasets in a situation.
 
     `speed_up`: over the families on which it was run; `again`: in fresh worlds, None if it was run
-    there on fewer than two. `missed`: runs that missed the target. `worst`: smallest speed-up on a
-    family. `of_families`: number of all families there.
+    there on fewer than two; `tested`: on families that are new to the situation, None likewise;
+    `tested_varying`: there with delays that vary, which decides nothing.
+    `missed`: runs that missed the target. `worst`: smallest speed-up on a family. `of_families`:
+    number of all families there.
     """
 
     sampler: str
@@ -90,6 +95,8 @@ class Candidate:
     worst_family: str
     of_families: int
     again: Estimate | None
+    tested: Estimate | None = None
+    tested_varying: Estimate | None = None
 
     @property
     def is_recommended(self) -> bool:
@@ -102,6 +109,7 @@ class Candidate:
             and self.again is not None
             and self.again.low > 1
             and self.again.n == self.speed_up.n
+            and (self.tested is None or self.tested.low > 1)
         )
 
     def corrected(self, samplers: int) -> tuple[float, float]:
@@ -130,6 +138,12 @@ class Candidate:
             parts.append(f"in fresh worlds {_change(fresh.value, measure)}{_range(fresh)}{on}")
         elif mean.low > 1:
             parts.append("not run in fresh worlds")
+        if test := self.tested:
+            change = f"{_change(test.value, measure)}{_range(test)}"
+            parts.append(f"in a test on {test.n} new families {change}")
+        if (varying := self.tested_varying) and measure == "seconds":
+            change = f"{_change(varying.value, measure)}{_range(varying)}"
+            parts.append(f"there {change} if delays vary")
         return ", ".join(parts)
 
 
@@ -233,43 +247,59 @@ def advise(
     situation: Situation,
     measure: str,
     again: pd.DataFrame | None = None,
+    tests: pd.DataFrame | None = None,
+    tests_varying: pd.DataFrame | None = None,
 ) -> Advice:
     """Apply the rule to speed-ups in one measure, for the samplers that the situation allows.
 
-    `again`: the same table for fresh worlds with fresh trials.
+    `again`: the same table for fresh worlds with fresh trials; `tests`: for new families, and
+    `tests_varying`: there with delays that vary.
     """
-    return Cell.of(speed_ups, situation, again).advise(usable, measure)
+    return Cell.of(speed_ups, situation, again, tests, tests_varying).advise(usable, measure)
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
     """The datasets that the answers about the data describe, for the advice with any information.
 
-    `logs`, `missed`, `fresh`: rows are families, columns samplers: logarithms of speed-ups, runs
-    that missed the target, and logarithms of speed-ups in fresh worlds; NaN if not run. `datasets`:
-    their number. `worlds`: smallest and largest number of a dataset.
+    Rows are families, columns samplers: `logs` of speed-ups, runs that `missed` the target, and
+    logarithms of speed-ups in `fresh` worlds, on `new` families, and there with `varying` delays;
+    NaN if not run. `datasets`: their number. `worlds`: smallest and largest number of a dataset.
     """
 
     logs: pd.DataFrame
     missed: pd.DataFrame
     fresh: pd.DataFrame
+    new: pd.DataFrame
+    varying: pd.DataFrame
     datasets: int
     worlds: tuple[int, int]
 
     @classmethod
     def of(
-        cls, speed_ups: pd.DataFrame, situation: Situation, again: pd.DataFrame | None = None
+        cls, speed_ups: pd.DataFrame, situation: Situation, *reruns: pd.DataFrame | None
     ) -> "Cell":
-        """Select the datasets of a situation from speed-ups in one measure, as :func:`advise`."""
+        """Select the datasets of a situation from speed-ups in one measure.
+
+        `reruns`: in fresh worlds, on new families, and there with delays that vary; as
+        :func:`advise`.
+        """
         rows = situation.select(speed_ups)
         samplers = sorted({*map(str, rows["scheme"])} - {FULL, REFERENCE})
         unreached = rows["runs"] - rows["reached"]
         missed = unreached.groupby([rows["family"], rows["scheme"]]).sum().unstack()
         worlds = rows["worlds"]
+        none = speed_ups[:0]
+        fresh, new, varying = (
+            by_family(situation.select(none if table is None else table), samplers)
+            for table in (*reruns, *[None] * (len(RUNS_IN) - 1 - len(reruns)))
+        )
         return cls(
             by_family(rows, samplers),
             missed.reindex(columns=samplers),
-            by_family(situation.select(speed_ups[:0] if again is None else again), samplers),
+            fresh,
+            new,
+            varying,
             datasets=rows["set"].nunique(),
             worlds=(int(worlds.min()), int(worlds.max())) if len(rows) else (0, 0),
         )
@@ -305,7 +335,10 @@ class Cell:
         }
 
     def _ranked(self, samplers: Iterable[str], without: str | None = None) -> list[Candidate]:
-        """Return the samplers that were run, the fastest first, with a family left out."""
+        """Return the samplers that were run, the fastest first.
+
+        `without`: a family that is left out, except from the new ones.
+        """
         candidates = [self._candidate(name, without) for name in samplers]
         run = [candidate for candidate in candidates if candidate]
         return sorted(run, key=lambda candidate: -candidate.speed_up.value)
@@ -332,11 +365,20 @@ class Cell:
             worst_family=str(families[is_known][known.argmin()]),
             of_families=int(kept.sum()),
             again=over_families(again) if len(again) > 1 else None,
+            tested=self._tested[sampler][0],
+            tested_varying=self._tested[sampler][1],
         )
 
     @cached_property
     def _candidates(self) -> dict[tuple[str, str | None], Candidate | None]:
         return {}
+
+    @cached_property
+    def _tested(self) -> Mapping[str, tuple[Estimate | None, Estimate | None]]:
+        return {
+            str(name): (_over_known(self.new[name]), _over_known(self.varying[name]))
+            for name in self.logs
+        }
 
     @cached_property
     def _columns(self) -> Mapping[str, tuple[Array, Array, Array]]:
@@ -368,3 +410,9 @@ def over_families(logs: Array) -> Estimate:
     half = float(half_width(logs.std(ddof=1), n)) if n > 1 else np.nan
     value, low, high = (float(np.exp(x)) for x in (centre, centre - half, centre + half))
     return Estimate(value, low, high, n)
+
+
+def _over_known(logs: pd.Series) -> Estimate | None:
+    """Return the mean over the families on which a sampler was run; None for fewer than two."""
+    known = logs.dropna().to_numpy(np.float64)
+    return over_families(known) if len(known) > 1 else None

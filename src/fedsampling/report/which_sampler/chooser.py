@@ -39,6 +39,7 @@ QUESTIONS = (
         {
             "updates": "each client's update",
             "nothing": "only their sum (secure aggregation)",
+            "losses": "only their sum, and each client's loss",
             "anything": "also losses, norms and gradients",
         },
     ),
@@ -48,7 +49,12 @@ QUESTIONS = (
     Question("skewed", "Do their labels differ?", ANY_NO_YES),
     Question("unbiased", "Must the sampler be unbiased?", NO_YES),
 )
-OBSERVED = {"updates": {"updates"}, "nothing": set(), "anything": {"updates", "losses"}}
+OBSERVED: Mapping[str, frozenset[str]] = {
+    "updates": frozenset({"updates"}),
+    "nothing": frozenset(),
+    "losses": frozenset({"losses"}),
+    "anything": frozenset({"updates", "losses"}),
+}
 
 
 def lookup_table(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:

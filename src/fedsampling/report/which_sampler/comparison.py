@@ -22,7 +22,7 @@ from fedsampling.base.files import read_record
 from fedsampling.base.text import listed, show, show_interval
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.names import Name, display_name, in_words, is_shipped, references
-from fedsampling.report.which_sampler.advice import Advice, Cell, Situation
+from fedsampling.report.which_sampler.advice import RUNS_IN, Advice, Cell, Situation
 from fedsampling.samplers.leaks import learned, secure_sums
 from fedsampling.samplers.protocol.base import Scheme
 
@@ -132,7 +132,7 @@ class Comparison:
     `badges`: why these runs are not evidence for the datasets' full size. `overall` has measures
     over all families. `sources` are the artefacts of the columns. From `speed_ups` of all samplers
     on all datasets :mod:`.advice` follows. `gain_from_tuning` of the learning rate is a sentence.
-    `fresh`: the same for fresh worlds with fresh trials.
+    `reruns`: the same for the other RUNS_IN, in their order; without rows if nothing was run.
     """
 
     by: str
@@ -143,7 +143,7 @@ class Comparison:
     sources: tuple[str, str]
     speed_ups: pd.DataFrame
     gain_from_tuning: str = ""
-    fresh: pd.DataFrame | None = None
+    reruns: tuple[pd.DataFrame, ...] = ()
 
     def row(self, name: str) -> SamplerRow:
         """Return the row of a sampler."""
@@ -187,7 +187,7 @@ class Comparison:
         ]
         of_data = replace(situation, information=frozenset())
         if of_data not in self._cells:  # the chooser asks for each with 24 kinds of information
-            self._cells[of_data] = Cell.of(self.speed_ups, of_data, self.fresh)
+            self._cells[of_data] = Cell.of(self.speed_ups, of_data, *self.reruns)
         return self._cells[of_data].advise(usable, self.by)
 
     @cached_property
@@ -225,9 +225,19 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
     ranks_of, matrix_of = sources = f"{BENCH}ranks", f"{BENCH}matrix_{by}"
     columns = ("measure", "scheme", "speed_up", "low", "high", "rank", "reached", "runs", "needs")
     ranks = _table(folder, ranks_of, columns)
-    columns = ("set", "title", "differ", "reached", "speed_up", "family", "away", "worlds", "fresh")
-    matrix = _table(folder, matrix_of, columns)
-    matrix, fresh = matrix[~matrix["fresh"]], matrix[matrix["fresh"]]
+    columns = (
+        "set",
+        "title",
+        "differ",
+        "reached",
+        "speed_up",
+        "family",
+        "away",
+        "worlds",
+        "runs_in",
+    )
+    every = _table(folder, matrix_of, columns)
+    matrix, *reruns = (every[every["runs_in"] == runs] for runs in RUNS_IN)
     datasets = matrix.drop_duplicates("set").to_dict("records")
     speed_ups: dict[str, dict[str, SpeedUp]] = {name: {} for name in Scheme.members()}
     for row in ranks.to_dict("records"):
@@ -253,7 +263,7 @@ def read(folder: Path, by: str = "rounds") -> Comparison:
         sources,
         matrix,
         _gain_from_tuning(_optional(folder, f"{BENCH}defaults"), ranks),
-        fresh if len(fresh) else None,
+        tuple(reruns),
     )
 
 
