@@ -46,7 +46,7 @@ def summary_file(path):
 
     def read(file):
         summary = summaries.load(file)
-        return summaries.digest(summary.rows), asdict(summary) | {"rows": None}
+        return summaries.digest(summary.rows), asdict(summary) | {"rows": None, "categories": None}
 
     return read
 
