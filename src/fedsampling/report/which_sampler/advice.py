@@ -222,6 +222,8 @@ class Advice:
         return (
             f"Corrected for the choice among {self.samplers} samplers, the interval "
             f"{'is above' if low > 1 else 'includes'} 1: [{show(low)}, {show(high)}]."
+            + " The test was declared for this sampler alone and needs no correction."
+            * (self.recommended[0].tested is not None)
         )
 
     @property
