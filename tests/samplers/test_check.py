@@ -233,7 +233,7 @@ class Fine(fs.Sampler, name="{0}_fine"):
 """
 
 
-def test_all_samplers_of_a_file_are_checked_by_name(tmp_path):
+def test_all_samplers_of_a_file_are_checked_by_name(tmp_path, forget_own_files):
     path = tmp_path / "two.py"
     path.write_text(TWO_SAMPLERS.format("first"))
     with pytest.raises(InputError, match=r"^first_broken: equal clients: .*two.py:10, in select"):
