@@ -16,6 +16,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+from fedsampling.base import code
 from fedsampling.base.families import OWN_FILE
 from fedsampling.evidence.summaries import load as load_summary
 from fedsampling.experiments.config import Config
@@ -99,9 +100,10 @@ def in_parallel(config):
 
 @pytest.fixture(autouse=True)
 def no_call():
-    """End the Snakemake call that a test has opened in this process."""
+    """End the Snakemake call that a test has opened in this process; load users' files again."""
     yield
     os.environ.pop(CALL, None)
+    code.allow(True)
 
 
 @pytest.fixture(scope="session", autouse=True)
