@@ -251,6 +251,24 @@ def bits_to(runs: pd.DataFrame, sampler: str, goal: float) -> pd.Series:
     return first.reindex(sorted(rows["seed"].unique()), fill_value=np.inf)
 
 
+def _misses(
+    pairs: Mapping[str, tuple[str, str, str]],
+    bits: Mapping[str, tuple[pd.Series, pd.Series]],
+    goal: float,
+) -> str:
+    """Say how many runs miss an accuracy, by sampler and dataset; empty if none does."""
+    misses = {
+        f"{sampler} on {pairs[name][0].replace('dataset', 'Dataset ')}": (
+            int(np.isinf(values).sum()),
+            len(values),
+        )
+        for name, by_sampler in bits.items()
+        for sampler, values in zip(pairs[name][1:], by_sampler, strict=True)
+    }
+    of = [f"{count} of {runs} runs of {name}" for name, (count, runs) in misses.items() if count]
+    return f"{100 * goal:g} % is never reached by {listed(of)}." if of else ""
+
+
 def _over_steps(
     judge: Callable[[Courses], Finding], summaries: Summaries, claim: ClaimSpec, paper: Paper
 ) -> Finding:
@@ -346,9 +364,8 @@ def _bits_finding(
             for name, (data, first, second) in pairs.items()
             if data in runs_of
         }
-        if not bits or any(np.isinf(values).any() for pair in bits.values() for values in pair):
-            missed = f"A run misses {100 * goal:g} %, or a dataset was left out."
-            return Finding("inconclusive", missed, missed)
+        if unknown := _misses(pairs, bits, goal) or "A dataset was left out." * (not bits):
+            return Finding("inconclusive", unknown, unknown)
         ratios = holm(bits, ratio, claim.margin)
         return ordering(ratios, claim.margin, f"times the bits to {100 * goal:g} %")
 

@@ -20,11 +20,9 @@ from fedsampling.report.which_sampler.advice import (
     NOTHING_BETTER,
     RUNS_IN,
     Advice,
-    Cell,
     Situation,
-    by_family,
-    over_families,
 )
+from fedsampling.report.which_sampler.cells import Cell, by_family, over_families
 from fedsampling.samplers.protocol.base import Scheme
 
 from .figures_new_families import DELAYS, speed_ups_on_new_families

@@ -12,7 +12,7 @@ import pandas as pd
 from fedsampling.base.text import show_interval
 from fedsampling.experiments.papers import MEASURES, REFERENCE, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.which_sampler.advice import over_families
+from fedsampling.report.which_sampler.cells import over_families
 
 from .sampler_rows import label
 from .speed_ups import speed_ups_on
@@ -47,7 +47,8 @@ def new_families(summaries: Summaries, paper: Paper) -> Artefact:
         index="family", columns="column", values="cell"
     )
     shown = shown.loc[seconds["family"].unique(), columns.unique()]
-    missed = seconds["runs"].sum() - seconds["reached"].sum()
+    over_all = seconds[seconds["family"] == OVER_ALL]
+    missed = over_all["runs"].sum() - over_all["reached"].sum()
     return Artefact(
         table,
         table=shown.rename_axis(columns=None).reset_index(),
@@ -81,8 +82,8 @@ def _with_mean(speed_ups: pd.DataFrame) -> pd.DataFrame:
             "scheme": scheme,
             "family": OVER_ALL,
             **over_all.columns("speed_up"),
-            "reached": 0,
-            "runs": 0,
+            "reached": int(rows["reached"].sum()),
+            "runs": int(rows["runs"].sum()),
         }
         parts += [rows, pd.DataFrame([mean])]
     return pd.concat(parts, ignore_index=True)

@@ -14,7 +14,7 @@ from fedsampling.experiments.shorthand import TUNING
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, legend_below, panels
 from fedsampling.report.names import is_shipped
-from fedsampling.report.which_sampler.advice import by_family, over_families
+from fedsampling.report.which_sampler.cells import by_family, over_families
 
 from .figures_bench import information_needs
 from .sampler_rows import label

@@ -8,7 +8,7 @@ from fedsampling.evidence.scores import is_at_edge
 from fedsampling.experiments.papers import BENCH, Paper
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.which_sampler.advice import over_families
+from fedsampling.report.which_sampler.cells import over_families
 
 from .costs_to_target import grid_scores
 from .sampler_rows import label

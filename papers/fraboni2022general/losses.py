@@ -32,7 +32,7 @@ TRAINED = {**COMPARED, "clustered": SCHEMES["clustered"]}  # in Figure 2
 # Experiments in which half of the clients are sampled, by the number of clients.
 HALF = {n: f"shakespeare_{n}" for n in (10, 20, 40, 80)}
 SHOWN = ("loss", "diverged_at")
-# What may differ from the paper, and its value in an experiment's settings.
+# Sizes in which our runs may differ from the paper's, read from an experiment's settings.
 SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "seeds": lambda settings: settings["seeds"],
     "rounds": lambda settings: settings["rounds"],

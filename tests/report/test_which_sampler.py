@@ -8,7 +8,8 @@ from tests.report.test_pages import Page
 
 from fedsampling.base.errors import InputError
 from fedsampling.report.which_sampler import chooser
-from fedsampling.report.which_sampler.advice import NOTHING_BETTER, Situation, advise
+from fedsampling.report.which_sampler.advice import NOTHING_BETTER, Situation
+from fedsampling.report.which_sampler.cells import advise
 from fedsampling.report.which_sampler.comparison import read
 from fedsampling.samplers.protocol.base import Scheme
 
@@ -64,12 +65,12 @@ def test_a_test_on_new_families_can_only_remove_a_recommendation(test, recommend
     advice = advise(table, ["fast"], Situation(), "rounds", table, new)
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)
-    assert ("in a test on 3 new families" in candidate.sentence("rounds")) == bool(test)
+    assert ("on 3 families that were new" in candidate.sentence("rounds")) == bool(test)
     slow = speed_ups(fast=[0.5, 0.6, 0.5])  # with delays that vary: decides nothing
     advice = advise(table, ["fast"], Situation(), "seconds", table, new, slow)
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)
-    assert "there 47 % slower" in candidate.sentence("seconds")
+    assert "and there, if delays vary, 47 % slower" in candidate.sentence("seconds")
     elsewhere = Situation(skewed=False)  # the test does not belong to this situation
     others = table.assign(skewed=False)
     assert advise(others, ["fast"], elsewhere, "rounds", others, new).recommended

@@ -299,7 +299,7 @@ def _is_guest(frame: FrameType | None, direct: bool = False) -> bool:
 
 @lru_cache(maxsize=4096)
 def _of_caller(file: str, direct: bool) -> bool | None:
-    """Whether a file of a caller is users' code; None if its own caller decides."""
+    """Whether a calling file is users' code; None if the caller before it decides."""
     if file == __file__:
         return None
     if file.startswith(_PACKAGE):

@@ -116,9 +116,10 @@ def jobs(
     resolved: Mapping[str, Resolved] | None = None,
     with_code: bool = True,
 ) -> list[Job]:
-    """List the jobs of a paper, or of its `resolved` experiments, in the order of its file.
+    """List a paper's jobs in the order of ``paper.yaml``.
 
-    `with_code`: whether to compute the fingerprints of their code, for which the package is parsed.
+    `resolved`: only these of its experiments. `with_code`: whether to compute the fingerprints of
+    their code, for which the package is parsed.
     """
     listed = []
     for name, (experiment, simulations) in (resolved or resolve_experiments(paper, config)).items():

@@ -170,7 +170,7 @@ def _png(root: Path, exhibit: Exhibit) -> Path:
 
 
 def _site_pages(content: PageContent) -> dict[str, str]:
-    """Return the titles of the pages that every page links to, by their addresses."""
+    """Return the navigation of every page: titles by file name."""
     return {
         **SITE_PAGES,
         **({"schemes.html": "Which sampler?"} if content.comparison else {}),

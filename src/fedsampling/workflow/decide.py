@@ -196,7 +196,7 @@ Seconds = Mapping[tuple[str, str], Sequence[float]]  # of finished runs, by case
 def _recorded_seconds(
     jobs: Sequence[Job], finished: Collection[str], stores: Sequence[Path]
 ) -> Seconds:
-    """Return the seconds of all finished runs of some jobs."""
+    """Return what the jobs' finished runs took, by case and sampler."""
     seconds: dict[tuple[str, str], list[float]] = {}
     for job in jobs:
         for run in job.runs:

@@ -147,3 +147,11 @@ def test_c1_writers_is_judged_over_the_steps_of_uniform_sampling(by, verdict):
 def test_reports_factors_and_a_bias_contradict(claim, metric, change):
     biased = changed(published(PAPER.key, "writers_training"), change, metric=metric)
     assert judge(PAPER, claim, {"writers_training": biased}).verdict == "contradicted"
+
+
+def test_a_run_that_misses_the_accuracy_is_named_with_its_sampler_and_dataset():
+    pairs = {"uniform over full": ("dataset1", "uniform", "full")}
+    full = pd.Series([1.0, 2.0])
+    missing = claims._misses(pairs, {"uniform over full": (pd.Series([3.0, np.inf]), full)}, 0.85)
+    assert missing == "85 % is never reached by 1 of 2 runs of uniform on Dataset 1."
+    assert claims._misses(pairs, {"uniform over full": (full, full)}, 0.85) == ""

@@ -22,7 +22,8 @@ from fedsampling.base.files import read_record
 from fedsampling.base.text import listed, show, show_interval
 from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.names import Name, display_name, in_words, is_shipped, references
-from fedsampling.report.which_sampler.advice import RUNS_IN, Advice, Cell, Situation
+from fedsampling.report.which_sampler.advice import RUNS_IN, Advice, Situation
+from fedsampling.report.which_sampler.cells import Cell
 from fedsampling.samplers.leaks import learned, secure_sums
 from fedsampling.samplers.protocol.base import Scheme
 
