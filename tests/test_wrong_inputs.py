@@ -77,7 +77,7 @@ class TestPapers:
     """`check` reports errors that a report or a figure would only meet later."""
 
     @pytest.fixture
-    def folder(self, tmp_path):
+    def folder(self, tmp_path, forget_own_files):
         copied = tmp_path / "mine2026"
         shutil.copytree(ROOT / "papers" / PAPER, copied)
         for name in ("paper.yaml", "paper.bib"):
