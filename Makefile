@@ -45,7 +45,7 @@ PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadsco
 test: $(READY) ## Run all tests except the long ones; PART=20 adds a 20th of these, a new one each day
 	pytest $(PARALLEL) $(if $(PART),-m 'not slurm' --part $(PART))
 
-test-long: $(READY) ## Run all tests, including the long ones
+test-long: $(READY) $(VENV)/types ## Run all tests, including the long ones
 	pytest $(PARALLEL) -m 'not slurm'
 
 # An interpreter that does not start, such as a pyenv shim of a disabled version, counts as missing.
@@ -68,7 +68,7 @@ SIZE ?= 100
 mutants: $(VENV)/mutants ## Mutation test: share of SIZE random code changes that the tests detect
 	python benchmarks/mutants.py --size $(SIZE) $(ONLY)
 
-$(VENV)/mutants: envs/requirements-mutants.txt $(READY)
+$(VENV)/mutants $(VENV)/types: $(VENV)/%: envs/requirements-%.txt $(READY)
 	$(BIN)/python envs/install.py $<
 	touch $@
 

@@ -21,6 +21,7 @@ pin requirements-flower.txt pyproject.toml --extra dev --extra flower --constrai
 pin requirements-pfl.txt pyproject.toml --extra dev --extra pfl --constraint "$limits" "$@"
 pin requirements-docs.txt --group docs --constraint "$limits" "$@"
 pin requirements-mutants.txt --group mutants --constraint envs/requirements.lock "$@"
+pin requirements-types.txt --group types --constraint envs/requirements.lock "$@"
 
 # PyPI has no CPU builds of PyTorch for Linux. Their hashes, for all Pythons and processors, are those
 # of PyTorch's own index; if that is not in reach, they stay.
