@@ -8,8 +8,9 @@ import yaml
 from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
+from fedsampling.evidence.claims import Confirmation
 from fedsampling.workflow import decide as deciding
-from fedsampling.workflow.decide import Step, _expected_seconds, _table, decide
+from fedsampling.workflow.decide import Step, _expected_seconds, _so_far, _table, decide
 from fedsampling.workflow.project import Project
 
 STEP = Step(
@@ -43,6 +44,29 @@ def test_claims_that_share_runs_count_them_once():
     assert first.endswith("2.0 core-hours; open: order and size; 2.0 in all")
     assert second.endswith("3.0 core-hours; open: order and size; 3.0 in all")
     assert "the next looks take 3.0 core-hours" in total
+
+
+def test_a_step_after_the_first_look_says_what_fresh_seeds_show():
+    seen = Confirmation(
+        verdict="inconclusive",
+        ours="1.2 [0.9, 1.6]",
+        reason="",
+        parts={"order": "holds", "size": "open"},
+        drawn=(),
+        readings=(),
+        grade="preliminary",
+        draws="training",
+        seeds=3,
+        look=1,
+        looks=(3, 5),
+        hours=1.0,
+        registered="",
+        commit="",
+        first_run="",
+    )
+    first, _ = _table([replace(STEP, so_far=_so_far(seen))], [])
+    assert first.splitlines()[1] == "    3 fresh seeds: 1.2 [0.9, 1.6]; decided: order: holds"
+    assert _so_far(replace(seen, look=0)) == _so_far(None) == ""
 
 
 def test_a_price_rests_on_fresh_runs_then_on_the_samplers_then_on_the_cases():

@@ -38,7 +38,7 @@ class Step:
 
     `open_parts`: parts of the claim that no look has decided. `seeds`: those that the look needs,
     `look` of `looks`. `hours_of`: core-hours of the missing runs of each experiment; empty if some
-    experiment has no run that was timed.
+    experiment has no run that was timed. `so_far`: a line on what fresh seeds say, if any.
     """
 
     paper: str
@@ -50,6 +50,7 @@ class Step:
     look: int
     looks: int
     hours_of: Mapping[str, float]
+    so_far: str = ""
 
     @property
     def hours(self) -> float | None:
@@ -86,7 +87,7 @@ def decide(
             yield f"{plural(len(steps), 'claim')} left; the next look does not fit into the time"
             return
         step = affordable[0]
-        yield _sentence(step)
+        yield _sentence(step) + step.so_far
         if not _run(step, cores, project):
             exhausted.add(step.name)
             yield f"{step.name}: its runs failed; run the same command to resume"
@@ -126,8 +127,10 @@ def _steps(project: Project, names: Sequence[str]) -> tuple[list[Step], list[str
                 others.append(f"{name}: confirmed, {confirmation.verdict}")
             elif paper.twins_of(claim):
                 step = _next_look(paper, claim, confirmation, project)
-                others += [] if step else [f"{name}: open after its last look"]
-                steps += [step] if step else []
+                if step:
+                    steps.append(step)
+                else:
+                    others.append(f"{name}: open after its last look{_so_far(confirmation)}")
             elif reason:
                 others.append(f"{name}: {reason}")
     return sorted(steps, key=_price), others
@@ -160,7 +163,17 @@ def _next_look(
         look=done + 1,
         looks=len(looks),
         hours_of=_hours(paper, twins, looks[done], scale, project),
+        so_far=_so_far(confirmation),
     )
+
+
+def _so_far(confirmation: Confirmation | None) -> str:
+    """Write a line on what fresh seeds say; nothing before the first look."""
+    if not confirmation or not confirmation.look:
+        return ""
+    decided = [f"{name}: {part}" for name, part in confirmation.parts.items() if part != "open"]
+    parts = f"; decided: {', '.join(decided)}" if decided else ""
+    return f"\n    {plural(confirmation.seeds, 'fresh seed')}: {confirmation.ours}{parts}"
 
 
 def _hours(
@@ -239,7 +252,7 @@ def _table(steps: Sequence[Step], others: Sequence[str]) -> Iterator[str]:
     for step in steps:
         for name, hours in step.hours_of.items():
             counted[name] = max(hours, counted.get(name, 0.0))
-        yield f"{_sentence(step)}; {show(sum(counted.values()), 2)} in all"
+        yield f"{_sentence(step)}; {show(sum(counted.values()), 2)} in all{step.so_far}"
     yield from others
     yield (
         f"{plural(len(steps), 'claim')} to confirm; the next looks take "
