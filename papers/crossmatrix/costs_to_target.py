@@ -77,14 +77,19 @@ def best_trials(evaluation: Summary, tuning: Summary | None) -> pd.DataFrame:
 
 
 @cache
-def costs_on(evaluation: Summary, tuning: Summary | None) -> pd.DataFrame:
-    """Return the costs and relative areas of each sampler's best trial, world by world."""
+def costs_on(
+    evaluation: Summary, tuning: Summary | None, target_of: str = REFERENCE
+) -> pd.DataFrame:
+    """Return the costs and relative areas of each sampler's best trial, world by world.
+
+    `target_of`: the sampler whose runs set the targets and the budgets of the areas.
+    """
     runs = best_trials(evaluation, tuning)
-    return costs_in_worlds(runs, runs[runs["sampler"] == REFERENCE])
+    return costs_in_worlds(runs, runs[runs["sampler"] == target_of])
 
 
 def costs_in_worlds(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of :func:`costs_on`; `reference` are MD's runs, which set the targets."""
+    """Return the table of :func:`costs_on`; the runs of `reference` set the targets."""
     worlds = {seed: World.set_by(run) for (_, seed), run in _courses(reference).items()}
     rows = []
     for (sampler, seed), run in _courses(runs).items():
@@ -120,22 +125,22 @@ def _courses(runs: pd.DataFrame) -> dict[tuple[str, int], Course]:
 
 
 class World(NamedTuple):
-    """What MD's run sets in a world."""
+    """What the reference's run, usually MD's, sets in a world."""
 
     target: float  # score
-    budgets: list[float]  # MD's cost in each of MEASURES
-    gains: list[float]  # MD's gain over its initial score, averaged over each budget
+    budgets: list[float]  # the reference's cost in each of MEASURES
+    gains: list[float]  # its gain over its initial score, averaged over each budget
 
     @classmethod
-    def set_by(cls, of_md: Course) -> "World":
-        """Return the target and the units of a world; MD's final score is the last quarter's."""
-        first = of_md.score[of_md.at == 0][0]
-        last_quarter = of_md.score[of_md.at > 0.75 * of_md.at.max()]
-        budgets = of_md.spent.max(axis=1).tolist()
+    def set_by(cls, reference: Course) -> "World":
+        """Return the target and the units of a world; the final score is the last quarter's."""
+        first = reference.score[reference.at == 0][0]
+        last_quarter = reference.score[reference.at > 0.75 * reference.at.max()]
+        budgets = reference.spent.max(axis=1).tolist()
         return cls(
             float(first + TARGET * (np.nanmean(last_quarter) - first)),
             budgets,
-            list(map(partial(mean_gain, of_md.score), of_md.spent, budgets)),
+            list(map(partial(mean_gain, reference.score), reference.spent, budgets)),
         )
 
 
@@ -149,9 +154,9 @@ def cost(run: Course, target: float) -> tuple[bool, Array]:
 
 
 def relative_areas(run: Course, world: World) -> list[float]:
-    """Return a run's mean gain over MD's budget, divided by MD's, for each of MEASURES.
+    """Return a run's mean gain over the reference's budget, divided by the reference's.
 
-    NaN if MD gains nothing.
+    One number for each of MEASURES; NaN if the reference gains nothing.
     """
     gains = map(partial(mean_gain, run.score), run.spent, world.budgets)
     return [

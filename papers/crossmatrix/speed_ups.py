@@ -33,12 +33,15 @@ UNEQUAL_FROM = 3.0  # largest importance of a client, in units of 1/n
 SKEWED_FROM = 2.0  # largest share of a label on a client, in units of its share in all data
 
 
-def compared_datasets(summaries: Summaries) -> list[str]:
-    """Name the datasets that are tuned and run, with MD, in the order of the paper's file."""
+def compared_datasets(summaries: Summaries, target_of: str = REFERENCE) -> list[str]:
+    """Name the datasets that are tuned and run, with MD, in the order of the paper's file.
+
+    `target_of`: a sampler that must have been run, too.
+    """
     return [
         name
         for name, summary in summaries.items()
-        if TUNING + name in summaries and REFERENCE in summary.settings["samplers"]
+        if TUNING + name in summaries and {REFERENCE, target_of} <= {*summary.settings["samplers"]}
     ]
 
 
@@ -48,14 +51,21 @@ def shared_worlds(one: Summary, other: Summary) -> frozenset[int]:
     return frozenset(int(seed) for seed in seeds[0] & seeds[1])
 
 
-def speed_ups_by_dataset(summaries: Summaries, folder: Path) -> pd.DataFrame:
+def speed_ups_by_dataset(
+    summaries: Summaries, folder: Path, target_of: str = REFERENCE
+) -> pd.DataFrame:
     """Return the speed-ups of all samplers on all datasets in all measures.
+
+    `target_of`: the sampler whose runs set the targets; datasets without it are left out.
 
     Returns columns ``measure``, ``set``, ``family``, ``unequal``, ``skewed``, ``away``, ``worlds``,
     ``scheme``, ``cost`` (geometric mean), ``speed_up``, ``speed_up_low``, ``speed_up_high``,
     ``area``, ``area_low``, ``area_high``, ``reached`` and ``runs``.
     """
-    parts = [speed_ups_on(name, name, summaries, folder) for name in compared_datasets(summaries)]
+    parts = [
+        speed_ups_on(name, name, summaries, folder, target_of=target_of)
+        for name in compared_datasets(summaries, target_of)
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -65,12 +75,14 @@ def speed_ups_on(
     summaries: Summaries,
     folder: Path,
     only: frozenset[int] = frozenset(),
+    target_of: str = REFERENCE,
 ) -> pd.DataFrame:
     """Return the speed-ups on the dataset `name` from the runs of an experiment on it.
 
-    `only`: the worlds to use; empty: all.
+    `only`: the worlds to use; empty: all. `target_of`: the sampler whose runs set the targets.
     """
-    table = _speed_ups(summaries[experiment], summaries.get(TUNING + name), only).copy()
+    tuning = summaries.get(TUNING + name)
+    table = _speed_ups(summaries[experiment], tuning, only, target_of).copy()
     facts: dict[str, Any] = {"set": name, **dataset_facts(folder, name), "away": "away" in name}
     for place, (column, value) in enumerate(facts.items(), start=1):
         table.insert(place, column, value)
@@ -78,9 +90,11 @@ def speed_ups_on(
 
 
 @cache
-def _speed_ups(evaluation: Summary, tuning: Summary | None, only: frozenset[int]) -> pd.DataFrame:
+def _speed_ups(
+    evaluation: Summary, tuning: Summary | None, only: frozenset[int], target_of: str
+) -> pd.DataFrame:
     """Return the speed-ups in the runs of an experiment, without the facts about its dataset."""
-    costs = costs_on(evaluation, tuning)
+    costs = costs_on(evaluation, tuning, target_of)
     if only:
         costs = costs[costs["seed"].isin(only)]
     worlds = costs["seed"].nunique() if evaluation.settings.get("worlds") else 1

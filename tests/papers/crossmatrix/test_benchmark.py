@@ -11,6 +11,7 @@ from papers.crossmatrix import (
     figures_bench,
     figures_new_families,
     figures_ranks,
+    figures_targets,
     speed_ups,
 )
 
@@ -136,6 +137,29 @@ def test_a_dataset_is_compared_world_by_world(bench, tmp_path):
     assert rounds["worlds"].to_dict() == {"fast": 2, "md": 2}
     of_set = rounds.loc["fast", ["family", "unequal", "skewed", "away", "reached", "runs"]]
     assert of_set.tolist() == ["A", True, False, False, 1, 2]
+
+
+def test_md_may_miss_the_target_that_full_participation_sets(tuning):
+    evaluation = summary(
+        run("default", "md", 0, rising(0.1, 0.5)),
+        run("default", "full", 0, rising(0.2)),
+        run("small", "fast", 0, rising(0.2)),
+        samplers={name: {"name": name} for name in ("md", "full", "fast")},
+    )
+    bench = {"bench_a": evaluation, "tuning_bench_a": tuning}
+    artefact = figures_targets.bench_targets(bench, PAPER)
+    rounds = artefact.data[artefact.data["measure"] == "rounds"].set_index(["target", "scheme"])
+    # MD's target, 0.475: MD's mean of three reaches it in round 7, the others' in round 4.
+    assert rounds.loc[("md", "fast"), "speed_up"] == pytest.approx(7 / 4)
+    # Full participation's, 0.95: MD misses it, at twice its 12 rounds; the others need 7.
+    assert rounds.loc[("full", "fast"), "speed_up"] == pytest.approx(2 * ROUNDS / 7)
+    assert rounds.loc["full", "missed"].to_dict() == {"fast": 0, "full": 0, "md": 1}
+    assert artefact.notes[0] == "MD misses full participation's target in 1 of 1 runs."
+
+
+def test_without_full_participation_its_target_is_unknown(bench):
+    (note,) = figures_targets.bench_targets(bench, PAPER).notes
+    assert note == "Full participation has not been run yet."
 
 
 def test_reruns_are_compared_on_the_same_datasets(bench, evaluation, tuning):
