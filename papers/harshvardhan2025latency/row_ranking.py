@@ -45,7 +45,7 @@ def ranking(table: pd.DataFrame, candidates: Collection[str]) -> Ranking:
     Runs that miss the target count with their seconds at the end, a lower bound.  They are used
     only for samplers that are being beaten, where a lower bound cannot favour a verdict.
 
-    `table`: one case of :func:`runtimes`. `candidates`: samplers that may be first.
+    `table`: one case of :func:`.time_to_target.runtimes`. `candidates`: samplers that may be first.
     """
     seconds = at_least(table)
     means = table.groupby("sampler")["counted"].mean()  # infinite if a run misses the target

@@ -136,7 +136,7 @@ def recursion(run: Federated) -> Recursion:
 
 
 def systematic(pi: Array) -> Array:
-    """Return the inclusion probabilities of pairs under :func:`~.importance.hartley_rao`.
+    """Return the inclusion probabilities of pairs under :func:`~fedsampling.samplers.importance.hartley_rao`.
 
     A systematic sample is a step function of its only variate d, constant between the fractional
     parts of the progressive totals.  Therefore at most n + 1 different samples occur, and the

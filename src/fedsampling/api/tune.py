@@ -45,7 +45,7 @@ def tune(
     Parameters
     ----------
     samplers : sequence, or mapping of str to sampler
-        As in :func:`compare`.
+        As in :func:`fedsampling.compare`.
     data : FederatedDataset
     grid : mapping of str to list
         Values of settings of :func:`train`, such as ``{"step": [0.01, 0.1, 1]}``.  With several

@@ -155,7 +155,7 @@ def federated(
 
 
 class SampleOptions(TypedDict, total=False):
-    """Keywords of :func:`federated` that :func:`from_clients` accepts."""
+    """Keywords of :func:`federated` that :func:`fedsampling.from_clients` accepts."""
 
     x_test: Any
     y_test: Any
@@ -168,13 +168,13 @@ class SampleOptions(TypedDict, total=False):
 
 
 class TableOptions(SampleOptions, total=False):
-    """Keywords of :func:`federated` that :func:`from_frame` accepts."""
+    """Keywords of :func:`federated` that :func:`fedsampling.from_frame` accepts."""
 
     partition: str | Mapping[str, Any] | Partition | None
 
 
 class Options(Strict):
-    """Validation of the options of :func:`federated` and :func:`from_frame`."""
+    """Validation of the options of :func:`federated` and :func:`fedsampling.from_frame`."""
 
     test_share: Share | None = None
     importance: Importance = "samples"

@@ -111,7 +111,7 @@ class Finding:
     # the verdict under each tried setting that the paper does not give
     readings: tuple[Reading, ...] = ()
     caveat: str = ""  # one sentence that a reader must know to use the verdict; empty if none
-    grade: Grade = "paper's size"  # one of :data:`GRADES`; :func:`graded` sets it
+    grade: Grade = "paper's size"  # one of :data:`GRADES`; :func:`.grades.graded` sets it
     parts: Mapping[str, Part] = field(default_factory=dict)  # whether each part of the claim holds
 
 

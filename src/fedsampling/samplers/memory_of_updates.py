@@ -1,7 +1,7 @@
 """Samplers whose server remembers each client's last update: MIFA and FedVARP.
 
 For clients that do not train in a round, the server uses their last updates.  The training loop
-adds them to its step through :meth:`Scheme.addition`.
+adds them to its step through :meth:`~fedsampling.samplers.protocol.base.Scheme.addition`.
 
 References
 ----------

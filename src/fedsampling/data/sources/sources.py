@@ -1,6 +1,6 @@
 """Official files: URLs, checksums, licences and citations, from ``sources.yaml``.
 
-Entries are named ``"<dataset>/<file>"``; :mod:`fetch` fetches and verifies them.  A dataset may
+Entries are named ``"<dataset>/<file>"``; :mod:`.fetch` fetches and verifies them.  A dataset may
 exist in several editions; :func:`editions` lists them in order of preference.
 """
 

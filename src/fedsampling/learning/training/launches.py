@@ -1,6 +1,6 @@
 """What a local step asks of a device: operations, bytes, floating-point operations and memory.
 
-Counted without the device, as :func:`.models.devices.at_once` would compute there.
+Counted without the device, as :func:`fedsampling.learning.models.devices.at_once` would compute there.
 """
 
 import weakref

@@ -1,6 +1,6 @@
 """One local step of SGD of every copy of a network, with its loss and its dropout.
 
-:mod:`.learner` determines the samples and runs the steps.
+:mod:`.stacks` gathers the samples and runs the steps.
 """
 
 from collections.abc import Sequence
