@@ -18,7 +18,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce smoke workflow test test-long test-python mutants test-adapters test-slurm test-slurm-quick check format schema docs dist lock chart-library axe clean
+.PHONY: help reproduce smoke workflow test test-ci test-long test-python mutants test-adapters test-slurm test-slurm-quick check format schema docs dist lock chart-library axe clean
 
 help: ## List the targets
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
@@ -42,8 +42,11 @@ workflow: $(READY)
 PARALLEL := --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
             --durations 20 --durations-min 5
 
-test: $(READY) ## Run all tests except the long ones; PART=20 adds a 20th of these, a new one each day
-	pytest $(PARALLEL) $(if $(PART),-m 'not slurm' --part $(PART))
+test: $(READY) ## Run all tests except the long ones
+	pytest $(PARALLEL)
+
+test-ci: $(READY) ## Run these and the long tests that continuous integration runs, about 100 s
+	pytest $(PARALLEL) -m 'not slurm' --ci
 
 test-long: $(READY) $(VENV)/types ## Run all tests, including the long ones
 	pytest $(PARALLEL) -m 'not slurm'

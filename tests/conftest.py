@@ -8,7 +8,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported
 
 import shutil
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,16 +71,13 @@ class Pipeline:
 
 
 def pytest_addoption(parser):
-    parser.addoption("--part", type=int, help="20: run the 20th of the long tests that is today's")
+    parser.addoption("--ci", action="store_true", help="of the long tests, only those for CI")
 
 
 def pytest_collection_modifyitems(config, items):
-    if parts := config.getoption("--part"):
-        marks = {item.nodeid: item.get_closest_marker("long") for item in items}
-        long = {name: mark.kwargs.get("minutes", 1) for name, mark in marks.items() if mark}
-        short = sorted(name for name, minutes in long.items() if minutes <= 2)
-        today = short[int(time.time() / 86_400) % parts :: parts]
-        items[:] = [item for item in items if item.nodeid not in long or item.nodeid in today]
+    if config.getoption("--ci"):
+        marks = [(item, item.get_closest_marker("long")) for item in items]
+        items[:] = [item for item, mark in marks if not mark or mark.kwargs.get("ci")]
     if in_parallel(config):
         rank = {Path(__file__).parent / name: n for n, name in enumerate(SLOW_FILES)}
         items.sort(key=lambda item: rank.get(item.path, len(rank)))

@@ -53,14 +53,14 @@ def keeps_its_promises(**kernels):
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names kernels of x86-64")
 @pytest.mark.parametrize(
     "kernels",
-    [OLD, pytest.param(TWO_THREADS, marks=pytest.mark.long(minutes=0.3))],
+    [OLD, pytest.param(TWO_THREADS, marks=pytest.mark.long)],
     ids=["old", "two threads"],
 )
 def test_slots_are_the_same_to_the_last_bit_with_other_kernels(kernels):
     keeps_its_promises(**kernels)
 
 
-@pytest.mark.long(minutes=0.3)
+@pytest.mark.long
 @WITH_MKL
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
 def test_slots_are_the_same_to_the_last_bit_with_mkls_kernels_for_intel(tmp_path):

@@ -136,8 +136,9 @@ def recursion(run: Federated) -> Recursion:
 
 
 def systematic(pi: Array) -> Array:
-    """Return the inclusion probabilities of pairs under :func:`~fedsampling.samplers.importance.hartley_rao`.
+    """Return the inclusion probabilities of pairs under Hartley and Rao's systematic sampling.
 
+    It is drawn by :func:`fedsampling.samplers.importance.hartley_rao`.
     A systematic sample is a step function of its only variate d, constant between the fractional
     parts of the progressive totals.  Therefore at most n + 1 different samples occur, and the
     width of each interval is the probability of its sample.

@@ -25,7 +25,7 @@ CHECKERS = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.long(ci=True)
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_each_error_in_a_users_script_is_found_and_no_other(checker):
     pytest.importorskip(checker)

@@ -54,7 +54,7 @@ def folders_of_packages(root):
             subprocess.run(["umount", folder], check=True)
 
 
-@pytest.mark.long(minutes=5)
+@pytest.mark.long
 def test_the_container_s_steps_make_an_environment_that_computes(tmp_path):
     if not shutil.which("debootstrap") or os.geteuid():
         pytest.skip("debootstrap is not installed, or this is not root")

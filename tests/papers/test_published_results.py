@@ -205,7 +205,7 @@ def test_a_card_has_the_numbers_of_the_figure_that_it_links(key, name, numbers_o
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize(
-    "cheap", [True, pytest.param(False, marks=pytest.mark.long(minutes=4))], ids=["cheap", "all"]
+    "cheap", [True, pytest.param(False, marks=pytest.mark.long)], ids=["cheap", "all"]
 )
 def test_artefacts_are_of_their_kind_and_captions_have_the_numbers_drawn(key, cheap):
     paper = load_paper(key, PAPERS)

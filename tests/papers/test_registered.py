@@ -53,7 +53,7 @@ def test_the_commit_of_a_registration_contains_the_records(key):
         assert ancestry.returncode == 0, name
 
 
-@pytest.mark.long
+@pytest.mark.long(ci=True)
 @pytest.mark.parametrize("key", KEYS)
 def test_rules_decide_the_registered_parts_within_the_registered_bounds(key):
     """Each rule is applied to the exploring runs of the experiments that have twins."""

@@ -131,7 +131,7 @@ def test_the_document_has_every_paper_and_no_place_left_open():
     assert "{{" not in text
 
 
-@pytest.mark.long(minutes=5)
+@pytest.mark.long
 def test_the_document_is_what_the_shipped_runs_give(everything):
     report.write_findings(Project(Config(), everything, PAPERS), only_check=True)
 

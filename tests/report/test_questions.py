@@ -127,7 +127,7 @@ def ask(browser, report, question):
     return texts, time.monotonic() - start
 
 
-@pytest.mark.long(minutes=5)
+@pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.words)
 def test_a_question_takes_at_most_three_clicks(everything, tmp_path, question, record_property):

@@ -32,7 +32,7 @@ def test_after_a_change_results_equal_those_of_a_rebuild(base, tmp_path, name):
     assert ran[-1] == "report"
 
 
-@pytest.mark.long  # what other tests load in the same process counts as an input, too
+@pytest.mark.long(ci=True)  # what other tests load in the same process counts as an input, too
 def test_without_a_change_nothing_runs(base, tmp_path):
     assert applying.outcome("nothing", base, tmp_path) == ([], [])
 
@@ -49,7 +49,7 @@ def test_only_runs_that_read_it_are_computed_again(base, tmp_path, name, runs):
     assert [step for step in ran if step.startswith("run ")] == runs
 
 
-@pytest.mark.long(minutes=60)
+@pytest.mark.long
 def test_the_whole_table_of_changes(base, tmp_path):
     names = [*TABLE]
     random.Random(0).shuffle(names)

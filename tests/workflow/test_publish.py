@@ -45,7 +45,7 @@ def test_published_runs_match_their_hashes_and_use_no_embedded_data(files):
         assert "embedded" not in {spec.data for spec in runs.values()}
 
 
-@pytest.mark.long(minutes=0.2)
+@pytest.mark.long
 def test_tables_of_published_runs_match_their_digests(files):
     for name, runs in files.items():
         assert store.load_together(SHIPPED / f"{name}.parquet").keys() == runs.keys()

@@ -136,7 +136,7 @@ def test_without_a_scheduler_there_is_a_line(schedulers, monkeypatch, tmp_path):
         schedulers.scheduler()
 
 
-@pytest.mark.long(minutes=2)
+@pytest.mark.long
 @pytest.mark.parametrize("submitter", SUBMITTERS)
 def test_the_profile_runs_an_experiment_on_the_scheduler(tmp_path, submitter):
     pytest.importorskip("snakemake_executor_plugin_cluster_generic")
@@ -165,7 +165,7 @@ for word; do [ "$word" = -c ] && exec bash -c "$command"; done
 """
 
 
-@pytest.mark.long(minutes=2)
+@pytest.mark.long
 def test_jobs_run_in_the_image_that_the_environment_names(tmp_path):
     root = tmp_path / "project"
     copy_project(root, "papers/fraboni2022general")

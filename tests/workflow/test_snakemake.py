@@ -193,7 +193,7 @@ def test_unfinished_parts_are_reported_with_the_reason_and_in_the_status(
     assert "set mirror to that folder; run the same command to resume" in page
 
 
-@pytest.mark.long
+@pytest.mark.long(ci=True)
 def test_an_added_seed_is_computed_alone_and_the_baseline_unchanged(finished, copied):
     checkout = copied(finished)
     results = checkout.root / "results"
@@ -277,7 +277,7 @@ class TestWhatRunsAgain:
 class TestTwoCalls:
     """A folder of results has one plan at a time, even on a file system without locks."""
 
-    @pytest.mark.long(minutes=0.8)
+    @pytest.mark.long(ci=True)
     def test_a_second_call_is_refused_unless_it_is_named(self, fresh, finished, copied):
         checkout = copied(fresh)
         (checkout.root / "other.yaml").write_text("scale: quick\ndata: embedded\n")
@@ -315,7 +315,7 @@ class TestInterruptions:
         checkout.snakemake()
         assert checkout.manifests() == finished.manifests()
 
-    @pytest.mark.long
+    @pytest.mark.long(ci=True)
     def test_after_sigkill_make_completes_with_the_same_results(self, fresh, finished, copied):
         checkout = copied(fresh)
         # PYTHON=false: should the Makefile think that it must install, it fails at once.

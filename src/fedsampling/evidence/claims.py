@@ -76,8 +76,8 @@ class Claim:
     """A claim with its verdict, as ``claims/<paper>.json`` stores it.
 
     `reported`, `ours`: the paper's value and ours, as text. `margin`: with its unit. `verdict`: one
-    of :data:`.verdicts.VERDICTS`. `grade`: one of :data:`.verdicts.GRADES`. `kind`: the second compares a sentence of
-    the paper with the paper's own numbers.  Code checks are mathematically true; they test the
+    of :data:`.verdicts.VERDICTS`. `grade`: one of :data:`.verdicts.GRADES`. `kind`: the second
+    compares a sentence of the paper with the paper's own numbers.  Code checks are mathematically true; they test the
     code.  Both are counted separately. `declared`: when the rule was written; None if the paper's
     file does not give it. `scale`: smallest scale of its runs, a key of
     :data:`~.provenance.SCALES`; empty without runs. `seeds`, `most_seeds`: fewest and most seeds of

@@ -131,7 +131,7 @@ def test_arrays_cannot_be_changed(data, expected, number):
     check_case(data, expected, *CASES[number])
 
 
-@pytest.mark.long(minutes=0.03)
+@pytest.mark.long
 @pytest.mark.parametrize("place", PLACES, ids=" ".join)
 def test_no_array_can_be_changed_by_any_operation(data, expected, place):
     for operation in OPERATIONS:

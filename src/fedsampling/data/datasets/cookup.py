@@ -1,7 +1,7 @@
 """The three unbalanced sets of Federated EMNIST's digits that Chen et al. 2022 published.
 
 Official: the authors' files in TFF's layout, in Dataverse's archive.
-Embedded: generated digits by writer, which :class:`~fedsampling.data.partitions.unbalanced.ByWriter` makes unbalanced.
+Embedded: generated digits by writer, which the partition ``by_writer`` makes unbalanced.
 
 References
 ----------

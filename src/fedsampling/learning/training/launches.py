@@ -1,6 +1,7 @@
 """What a local step asks of a device: operations, bytes, floating-point operations and memory.
 
-Counted without the device, as :func:`fedsampling.learning.models.devices.at_once` would compute there.
+Counted without the device, as it would compute where
+:func:`fedsampling.learning.models.devices.at_once` is true.
 """
 
 import weakref
