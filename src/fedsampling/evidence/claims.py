@@ -77,9 +77,9 @@ class Claim:
 
     `reported`, `ours`: the paper's value and ours, as text. `margin`: with its unit. `verdict`: one
     of :data:`.verdicts.VERDICTS`. `grade`: one of :data:`.verdicts.GRADES`. `kind`: the second
-    compares a sentence of the paper with the paper's own numbers.  Code checks are mathematically true; they test the
-    code.  Both are counted separately. `declared`: when the rule was written; None if the paper's
-    file does not give it. `scale`: smallest scale of its runs, a key of
+    compares a sentence of the paper with the paper's own numbers.  Code checks are mathematically
+    true; they test the code.  Both are counted separately. `declared`: when the rule was written;
+    None if the paper's file does not give it. `scale`: smallest scale of its runs, a key of
     :data:`~.provenance.SCALES`; empty without runs. `seeds`, `most_seeds`: fewest and most seeds of
     the numbers shown; 0 without runs. `covers`: covered part of the paper's experiments; empty if
     all. `settles`: runs still missing for the paper's size, with their command; empty if
