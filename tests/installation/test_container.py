@@ -31,7 +31,7 @@ def copy_settings(root):
     for name in [*SETTINGS, *(str(home / part) for part in (".config/pip", ".pip"))]:
         target = root / name.replace(str(home), "/root").lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Absolute links in the new root, such as those to certificates, lead to this machine's files.
+        # Absolute links in the new root, such as those of certificates, lead to this machine's.
         if Path(name).is_dir():
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(name, target, ignore_dangling_symlinks=True)
