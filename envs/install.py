@@ -45,11 +45,14 @@ Entries = dict[str, str]  # lines of a lock by package
 
 def main(lock: str, *project: str) -> None:
     """Install uv, PyTorch, all other packages, and the project."""
+    choice = os.environ.get("TORCH") or "auto"
+    if choice not in ("cpu", "cuda", "auto"):
+        stop(f"TORCH={choice}: must be cpu, cuda or auto")
     packages = entries(Path(lock))
     pip_install(select(entries(MAIN_LOCK), "uv"))  # if it fails, pip installs all
     install(select(packages, "setuptools"))  # builds the packages that have no wheel
     if "torch" in packages and sys.platform == "linux":
-        install_torch(packages)
+        install_torch(packages, choice)
         packages = {name: packages[name] for name in packages if not name.startswith(OF_CUDA)}
     if not install(packages):
         stop("no index in reach has all packages of the lock for this Python and platform")
@@ -74,15 +77,15 @@ def select(packages: Entries, *names: str) -> Entries:
     return {name: packages[name] for name in names if name in packages}
 
 
-def install_torch(packages: Entries) -> None:
+def install_torch(packages: Entries, choice: str) -> None:
     """Install torch and torchvision, both with CUDA or both without."""
-    kind = chosen_build()
+    kind = installed_build() or build_for_this_machine() if choice == "auto" else choice
     if installed_build() not in ("", kind):
         uninstall("torch", "torchvision")
     cpu_build = select(entries(CPU_LOCK), *packages)
     if kind == "cpu" and not install_cpu_build(cpu_build):
         line = f"no index in reach has PyTorch's CPU build; the CUDA build is {CUDA_SIZE}"
-        if os.environ.get("TORCH") == "cpu":
+        if choice == "cpu":
             stop(f"{line}: TORCH=cuda installs it")
         say(f"{line}, which follow")
         kind = "cuda"
@@ -93,19 +96,13 @@ def install_torch(packages: Entries) -> None:
     (Path(sys.prefix) / "torch").write_text(f"{kind}\n", "utf-8")  # which the Makefile reads
 
 
-def chosen_build() -> str:
-    """Return the build that TORCH, the environment or the machine asks for."""
-    choice = os.environ.get("TORCH") or "auto"
-    if choice not in ("cpu", "cuda", "auto"):
-        stop(f"TORCH={choice}: must be cpu, cuda or auto")
-    if choice == "auto":
-        choice = installed_build()
-    if not choice and is_gpu_visible():
+def build_for_this_machine() -> str:
+    """Return CUDA if a GPU is visible, and say what else is possible."""
+    if is_gpu_visible():
         say(f"a GPU is visible: PyTorch's CUDA build, {CUDA_SIZE} (TORCH=cpu: {CPU_SIZE})")
         return "cuda"
-    if not choice:
-        say(f"no GPU is visible: PyTorch's CPU build, {CPU_SIZE} (TORCH=cuda: {CUDA_SIZE})")
-    return choice or "cpu"
+    say(f"no GPU is visible: PyTorch's CPU build, {CPU_SIZE} (TORCH=cuda: {CUDA_SIZE})")
+    return "cpu"
 
 
 def installed_build() -> str:

@@ -70,7 +70,7 @@ def test_a_missing_or_failing_command_has_no_output(monkeypatch):
 
 def test_training_in_python_works_without_posix(tmp_path):
     code = """
-import os, signal, sys, warnings
+import asyncio, os, signal, sys, warnings  # asyncio's own imports differ on Windows
 warnings.simplefilter("ignore")  # of filelock, without fcntl
 for name in ("fcntl", "grp", "pwd", "resource", "termios"):
     sys.modules[name] = None

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.shared import line_of, lines_of
+from yaml.constructor import SafeConstructor
 
 from fedsampling.base.yaml_reading import parse_yaml, read_yaml
 
@@ -45,6 +46,30 @@ def test_a_duplicate_key_is_rejected_at_any_depth_but_merged_keys_are_not(tmp_pa
         f"{path}: line 3: duplicate key 'x'; remove one",
         f"{path}: line 4: duplicate key 'a'; remove one",
     ]
+
+
+def test_the_first_of_several_merged_mappings_wins_in_any_version_of_pyyaml(monkeypatch):
+    def merge_nothing(loader, node):
+        assert not [key for key, _ in node.value if key.value == "<<"]
+
+    monkeypatch.setattr(SafeConstructor, "flatten_mapping", merge_nothing)
+    text = """
+a: &a {run: a, seeds: a, only: a}
+b: &b {run: b, seeds: b, last: b}
+list: {<<: [&nested {<<: *a, seeds: own}, *b], run: own}
+again: {<<: [*nested, *b]}
+"""
+    merged = {"run": "a", "seeds": "own", "last": "b", "only": "a"}
+    content = parse_yaml(text, "file")
+    assert content["again"] == merged
+    assert content["list"] == merged | {"run": "own"}
+    assert [*content["again"]] == [*merged]  # also the order: jobs are listed in it
+
+
+def test_merging_something_else_than_mappings_is_one_line():
+    for value in ("3", "[1]"):
+        line = line_of(parse_yaml, f"a: {{<<: {value}}}", "file")
+        assert line == "file: line 1: is not YAML (<< merges mappings only); fix that line"
 
 
 @pytest.mark.parametrize("value", ["9" * 5000, "2026-13-01", "!!bool x", "!!int ''"])

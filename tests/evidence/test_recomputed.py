@@ -48,4 +48,6 @@ def test_the_summary_counts_runs_that_rounding_changed_apart():
     outcomes = ("equal", "differs", "within tolerance", "rounding")
     assert recheck_sentence(
         [Recomputed("paper/job", 0, "", outcome, 0.0) for outcome in outcomes]
-    ).endswith("3 of 4 agree (1 in all stored digits, 1 until rounding errors grew)")
+    ).endswith(
+        "3 of 4 agree (1 in all stored digits, 1 up to rounding, 1 until rounding errors grew)"
+    )

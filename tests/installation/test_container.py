@@ -31,20 +31,27 @@ def copy_settings(root):
     for name in [*SETTINGS, *(str(home / part) for part in (".config/pip", ".pip"))]:
         target = root / name.replace(str(home), "/root").lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
+        # Absolute links in the new root, such as those of certificates, lead to this machine's.
         if Path(name).is_dir():
-            shutil.copytree(name, target, dirs_exist_ok=True)
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(name, target, ignore_dangling_symlinks=True)
         elif Path(name).is_file():
+            target.unlink(missing_ok=True)
             shutil.copy(name, target)
 
 
 @contextmanager
 def folders_of_packages(root):
-    """Show local folders of packages, which pip's settings name, at the same place."""
+    """Show local folders of packages, which pip's settings name, at the same place.
+
+    The pages of an index, in a folder ``simple``, link to files beside it.
+    """
     listed = subprocess.run(["pip", "config", "list"], capture_output=True, text=True).stdout
-    named = {Path(name) for name in re.findall(r"(?:file://)?(/[^'\s,]+)", listed)}
+    named = map(Path, re.findall(r"(?:file://)?(/[^'\s,]+)", listed))
+    folders = {path.parent if path.name == "simple" else path for path in named if path.is_dir()}
     mounted = []
     try:
-        for folder in filter(Path.is_dir, named):
+        for folder in folders:
             (root / str(folder)[1:]).mkdir(parents=True, exist_ok=True)
             subprocess.run(["mount", "--bind", folder, root / str(folder)[1:]], check=True)
             mounted.append(root / str(folder)[1:])
@@ -79,9 +86,11 @@ def test_the_container_s_steps_make_an_environment_that_computes(tmp_path):
         environment |= {"PATH": "/fedsampling/.venv/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
         environment |= {"TORCH": "cpu", "HOME": "/root", "OMP_NUM_THREADS": "1"}
         shell = ["chroot", root, "sh", "-c", f"cd /fedsampling && {command}"]
-        return subprocess.run(shell, env=environment, check=True, capture_output=True, text=True)
+        result = subprocess.run(shell, env=environment, capture_output=True, text=True)
+        assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+        return result.stdout
 
     with folders_of_packages(root):
         for step in steps():
             run(step)
-        assert "All checks pass." in run("fedsampling doctor").stdout
+        assert "All checks pass." in run("fedsampling doctor")

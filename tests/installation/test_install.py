@@ -134,13 +134,16 @@ def test_an_update_keeps_the_build_of_the_environment(install):
     assert not machine.removed
 
 
-@pytest.mark.parametrize(
-    ("kind", "line"),
-    [("cpu", "TORCH=cuda installs it"), ("gpu", "TORCH=gpu: must be cpu, cuda or auto")],
-)
-def test_a_build_that_cannot_be_had_is_one_line(install, kind, line):
-    with pytest.raises(SystemExit, match=line):
-        install(Machine(), TORCH=kind)
+def test_a_build_that_no_index_has_is_one_line(install):
+    with pytest.raises(SystemExit, match="TORCH=cuda installs it"):
+        install(Machine(), TORCH="cpu")
+
+
+def test_an_unknown_build_is_one_line_before_anything_is_installed(install):
+    machine = Machine()
+    with pytest.raises(SystemExit, match="TORCH=gpu: must be cpu, cuda or auto"):
+        install(machine, TORCH="gpu")
+    assert not machine.tools
 
 
 def test_a_failure_of_the_network_installs_nothing_else(install):

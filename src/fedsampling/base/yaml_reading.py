@@ -12,6 +12,7 @@ from fedsampling.base.errors import InputError
 
 # Both are safe; libyaml's parser, if PyYAML was built with it, is several times faster.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MERGE_TAG = "tag:yaml.org,2002:merge"  # of the key <<
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -65,6 +66,7 @@ def _constructed(text: str, origin: str) -> Any:
                     for key in repeated
                 )
             )
+        _merge(node, set())
         return None if node is None else loader.construct_document(node)
     finally:
         loader.dispose()
@@ -86,3 +88,43 @@ def _repeated(node: Any, seen: set[int]) -> Iterator[Any]:
                 yield key
             keys.add(key.value)
         yield from _repeated(value, seen)
+
+
+def _merge(node: Any, seen: set[int]) -> None:
+    """Replace the keys << of all mappings by what they merge.
+
+    A mapping's own keys win, then those of the first mapping in a list.  In some versions of PyYAML
+    (6.0.4), the last one wins.
+    """
+    if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _merge(item, seen)
+        return
+    merged, own = [], []
+    for key, value in node.value:
+        _merge(value, seen)
+        if key.tag == MERGE_TAG:
+            merged += [pair for source in _sources(value) for pair in source.value]
+        else:
+            own.append((key, value))
+    if merged:
+        node.value = [*{_identity(key): (key, value) for key, value in merged + own}.values()]
+
+
+def _sources(node: Any) -> list[Any]:
+    """Return the mappings that a key << names; a later one wins."""
+    sources = node.value[::-1] if isinstance(node, yaml.SequenceNode) else [node]
+    for source in sources:
+        if not isinstance(source, yaml.MappingNode):
+            raise yaml.constructor.ConstructorError(
+                problem="<< merges mappings only", problem_mark=source.start_mark
+            )
+    return sources
+
+
+def _identity(key: Any) -> Any:
+    """Return what two equal keys of a mapping have in common."""
+    return (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else id(key)

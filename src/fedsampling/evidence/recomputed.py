@@ -46,12 +46,12 @@ def recheck_sentence(runs: Sequence[Recomputed]) -> str:
         return "Recomputed on this machine: no finished run qualifies"
     count = Counter(run.outcome for run in runs)
     agree = len(runs) - count["differs"]
-    exactly = "all" if count["equal"] == agree else f"{count['equal']}"
-    grown = f", {count['rounding']} until rounding errors grew" if count["rounding"] else ""
-    return (
-        f"Recomputed on this machine: {agree} of {len(runs)} agree "
-        f"({exactly} in all stored digits{grown})"
-    )
+    degrees = [f"{'all' if count['equal'] == agree else count['equal']} in all stored digits"]
+    if count["within tolerance"]:
+        degrees.append(f"{count['within tolerance']} up to rounding")
+    if count["rounding"]:
+        degrees.append(f"{count['rounding']} until rounding errors grew")
+    return f"Recomputed on this machine: {agree} of {len(runs)} agree ({', '.join(degrees)})"
 
 
 def of_same_metrics(recomputed: pd.DataFrame, stored: pd.DataFrame) -> pd.DataFrame:
