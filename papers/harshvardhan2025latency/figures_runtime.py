@@ -75,8 +75,8 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         pd.concat(tables, ignore_index=True),
         figure,
         alt="Normalised test loss falling with runtime, by sampler, in three situations.",
+        caption_end=f"Samplers added to the paper's panels: {'; '.join(added).rstrip('.')}.",
         notes=(
-            f"Samplers added to the paper's panels: {'; '.join(added).rstrip('.')}.",
             *notes,
             f"Runtimes to {goal:g} are means over seeds, counted as in the paper; N/A: some run "
             "misses it.",
