@@ -1,6 +1,6 @@
 """Local learning rates of Chen et al. 2022: scores of a grid of steps on a holdout."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -45,18 +45,21 @@ def tuning(summaries: Summaries, paper: Paper) -> Artefact:
         axes[0].set_ylabel("accuracy on the holdout")
         axes[0].plot([], [], "o", ms=10, mfc="none", color=BLACK, label="best rate")
         legend_below(figure, axes)
+    best_steps, at_edge = _best_steps(picked, set(scored["step"]))
     data = table.merge(picked[keys].assign(chosen=True), on=keys, how="left")
     return Artefact(
         data.assign(chosen=data["chosen"].eq(True)),
         figure,
         alt="Accuracy on the holdout in the second half of the rounds, against the local step.",
-        notes=(*_best_steps(picked, set(scored["step"])), *divergences(summary, LINES)),
+        caption_end=at_edge,
+        notes=(f"Best steps. {best_steps}.", *divergences(summary, LINES)),
     )
 
 
-def _best_steps(picked: pd.DataFrame, grid: Collection[float]) -> Iterator[str]:
-    """Name the best step of each sampler, and those that lie at an end of the grid."""
-    parts, at_edge = [], []
+def _best_steps(picked: pd.DataFrame, grid: Collection[float]) -> tuple[str, str]:
+    """Name the best step of each sampler; write a sentence on those at an end of the grid."""
+    parts: list[str] = []
+    at_edge: list[str] = []
     for name, rows in picked.groupby("set"):
         steps = rows.set_index("sampler")["step"].map(float)
         best = {LINES[s].label: steps[s] for s in LINES if s in steps.index}
@@ -67,9 +70,8 @@ def _best_steps(picked: pd.DataFrame, grid: Collection[float]) -> Iterator[str]:
             for label, step in best.items()
             if is_at_edge(step, grid)
         ]
-    yield f"Best steps. {'; '.join(parts)}."
-    if at_edge:
-        yield f"At an end of the grid, so a better step may lie beyond: {listed(at_edge)}."
+    sentence = f"At an end of the grid, so a better step may lie beyond: {listed(at_edge)}."
+    return "; ".join(parts), sentence if at_edge else ""
 
 
 def scores(summary: Summary) -> pd.DataFrame:

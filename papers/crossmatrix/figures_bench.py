@@ -198,7 +198,7 @@ def _advice_row(advice: Advice, situation: Situation) -> dict[str, object]:
         "datasets": advice.datasets,
         "worlds": advice.worlds[1],
         "advice": label(advice.sampler) if advice.recommended else NOTHING_BETTER,
-        "best candidate": best.sentence(advice.measure) if best else "none",
+        "best candidate": f"{best.name}, {best.in_words(advice.measure)}" if best else "none",
         "regret": f"{show(regret)} (MD: {show(of_md)})" if np.isfinite(regret) else "–",
         "mean_regret": regret,
         "mean_regret_md": of_md,

@@ -220,10 +220,10 @@ def _findings(table: pd.DataFrame) -> tuple[str, ...]:
     costly = int((leaving & table["costs_accuracy"]).sum())
     elsewhere = int((~leaving & table["costs_accuracy"]).sum())
     return (
-        f"Leaving clients out: in {leaving.sum()} of {len(table)} cases (a sampler on a dataset), "
-        "the sampler leaves out significantly more clients than MD. In "
-        f"{costly} of these cases, and in {elsewhere} of the others, the worst tenth of the "
-        "clients is significantly less accurate than under MD.",
+        f"In {leaving.sum()} of {len(table)} cases (a sampler on a dataset), the sampler leaves "
+        "out significantly more clients than MD. The worst tenth of the clients is significantly "
+        f"less accurate than under MD in {costly} of these {leaving.sum()} cases, and in "
+        f"{elsewhere} of the other {(~leaving).sum()}.",
         "An asterisk marks values significantly worse than MD's (paired by seed, Holm).",
     )
 

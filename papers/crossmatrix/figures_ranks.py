@@ -60,7 +60,7 @@ def bands(table: pd.DataFrame) -> Figure:
             part = table[table["measure"] == measure].set_index("scheme").loc[order]
             axis.hlines(rows, part["low"], part["high"], color=colour, linewidth=4, alpha=0.35)
             worst = part["worst"].where(part["worst"] >= LEAST_SPEED_UP)
-            axis.plot(worst, rows, "x", color=BLACK, ms=4)
+            axis.plot(worst, rows, "x", color=BLACK, ms=4, clip_on=False, in_layout=False)
             off_scale = (part["speed_up"] < LEAST_SPEED_UP).to_numpy()
             missed = _mostly_missed(part).to_numpy()
             for hollow, fill in ((False, colour), (True, "white")):

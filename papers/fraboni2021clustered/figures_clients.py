@@ -248,7 +248,7 @@ def weights(summaries: Summaries, paper: Paper) -> Artefact:
                 else:
                     panel.step(x, rows[metric], where="mid", color=line.colour, label=line.label)
             panel.set(xlabel="client, by size", title=name, ylim=(0, None))
-            panel.ticklabel_format(axis="y", scilimits=(-2, 3))
+            panel.ticklabel_format(axis="y", scilimits=(-2, 3), useMathText=True)
         axes[0].legend(loc="upper left")
     return Artefact(
         table,

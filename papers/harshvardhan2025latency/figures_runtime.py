@@ -75,8 +75,8 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         pd.concat(tables, ignore_index=True),
         figure,
         alt="Normalised test loss falling with runtime, by sampler, in three situations.",
+        caption_end=f"Samplers added to the paper's panels: {'; '.join(added).rstrip('.')}.",
         notes=(
-            f"Samplers added to the paper's panels: {'; '.join(added).rstrip('.')}.",
             *notes,
             f"Runtimes to {goal:g} are means over seeds, counted as in the paper; N/A: some run "
             "misses it.",
@@ -102,7 +102,10 @@ def table3d(summaries: Summaries, paper: Paper) -> Artefact:
             of_all = table.assign(counted=table["counted"].where(met)).groupby("clients")["counted"]
             mean = of_all.mean().where(of_all.count() == of_all.size()) / 1e3
             x, missed = table["clients"], table[~met]
-            axes.plot(mean.index, mean, color=colour, label=math_label)
+            # Without a run that reaches the target there is no line.
+            triangle: dict[str, Any] = {"linestyle": "none", "marker": "^", "ms": 6, "mfc": "none"}
+            look = {} if met.any() else triangle
+            axes.plot(mean.index, mean, color=colour, label=math_label, **look)
             axes.plot(x[met], table.loc[met, "counted"] / 1e3, "o", ms=3.5, color=colour, alpha=0.6)
             axes.plot(missed["clients"], missed["end"] / 1e3, "^", ms=6, mfc="none", color=colour)
         axes.plot([], [], "^", ms=6, mfc="none", color=BLACK, label=f"end of a run above {goal:g}")

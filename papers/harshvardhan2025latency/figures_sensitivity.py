@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from fedsampling.base.records import check
+from fedsampling.base.text import grouped
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
@@ -49,11 +50,12 @@ OF_ONE = {
     "c": "constant {}",
 }
 STAGES = {  # of FLANP: how they end
-    "gradient": "stages to {accuracy:g} of norm²",
+    "gradient": "stages to {accuracy} of norm²",
     "statistical": "statistical stages",
     "rounds": "stages of one round",
 }
 COLUMNS = ["delays", "setting", "scheme", "seconds", "over_random"]
+APART = 1.25  # factor between two circles of samplers that miss the target in one setting
 
 
 def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
@@ -89,13 +91,14 @@ def in_words(setting: str, variants: Summary) -> str:
         return {BASE: "our settings", REPORTED: "the paper"}[setting]
     if setting not in variants.settings["samplers"]:
         name, value = setting.rsplit("-", 1)
-        return OF_ALL[name].format(value)
+        return grouped(OF_ALL[name].format(value))
     record = variants.settings["samplers"][setting]
     sampler = next(name for name in SEVEN if setting.startswith(f"{name}-"))
     changed = setting.removeprefix(f"{sampler}-")
     if sampler == "flanp":
         stages = check(Flanp, dict(record), "")
-        rule = STAGES[stages.stop].format(accuracy=stages.accuracy)
+        accuracy = np.format_float_positional(stages.accuracy, trim="-")
+        rule = STAGES[stages.stop].format(accuracy=accuracy)
         return f"FLANP: {stages.first} first, {rule}"
     name, value = changed.rsplit("-", 1)
     return f"{LINES[sampler].label}: {OF_ONE.get(changed, OF_ONE.get(name, '')).format(value)}"
@@ -166,6 +169,9 @@ def _draw(axes: Axes, table: pd.DataFrame, names: Sequence[str]) -> None:
     place = {name: number for number, name in enumerate(names)}
     finite = table["over_random"].replace([np.inf, 0.0], np.nan)
     edge = 1.6 * float(finite.max())
+    # Samplers that miss the target in the same setting stand side by side.
+    lost = table[np.isinf(table["over_random"])]
+    edges = edge * APART ** lost.groupby("setting").cumcount()
     axes.axhspan(-0.5, 0.5, color="#f0f0f0", zorder=0)
     axes.axvline(1, color=BLACK, lw=0.8)
     for name in SEVEN:
@@ -175,7 +181,7 @@ def _draw(axes: Axes, table: pd.DataFrame, names: Sequence[str]) -> None:
         met = np.isfinite(x) & (x > 0)
         axes.plot(x[met], y[met], "o", ms=4.5, color=line.colour, alpha=0.85, label=line.label)
         missed = np.isinf(x)
-        axes.plot([edge] * int(missed.sum()), y[missed], "o", ms=5, mfc="none", color=line.colour)
+        axes.plot(edges[rows.index[missed]], y[missed], "o", ms=5, mfc="none", color=line.colour)
     axes.plot([], [], "o", ms=5, mfc="none", color=BLACK, label="misses the target")
     axes.set(xscale="log", ylim=(len(names) - 0.5, -0.5), xlabel="runtime over random selection's")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

@@ -60,7 +60,8 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             with_interval(left, ratio, chosen.loc[noises], "gap_db", fmt="o-", **look)
             places = np.arange(len(problems))
             with_interval(right, places, chosen.loc[problems], "gap_db", fmt="o", **look)
-        printed_level(left, reported)
+        for panel in (left, right):
+            printed_level(panel, reported)
         printed_words(left, 1, reported - 0.4, f"paper: {reported} dB", va="top", fontsize=8.5)
         left.set(xscale="log", xlabel=r"largest over smallest noise variance $\sigma^2_{v,k}$")
         left.set_ylim(min(0, spread["low"].min()) - 1, reported + 2)

@@ -9,7 +9,10 @@ import time
 from itertools import count
 from pathlib import Path
 
+from tests.shared import ROOT
+
 CHROMIUM = shutil.which("chromium")
+AXE = ROOT / "build" / "axe" / "package" / "axe.min.js"  # 'make axe' downloads it
 MOST_SECONDS = 60  # for an answer of the browser
 
 # Chromium reads commands from file descriptor 3 and writes answers to 4.

@@ -54,7 +54,7 @@ CONFIRMATION = {
     **{"verdict": "reproduced", "grade": FULL, "ours": "22.9 dB [22.5, 23.3]"},
     **{"reason": "The fresh interval lies within the margin.", "parts": {"the gap": "holds"}},
     **{"drawn": [GAP | {"value": 22.9, "low": 22.5, "high": 23.3}], "readings": []},
-    **{"draws": "partition, delays and training", "seeds": 5, "look": 2, "looks": [3, 5, 10]},
+    **{"draws": "clients, delays and training", "seeds": 5, "look": 2, "looks": [3, 5, 10]},
     **{"hours": 0.5, "registered": "2026-11-28T20:15:00+00:00", "commit": "ab12" * 10},
     "first_run": "2026-11-28T21:00:00Z",
 }

@@ -75,7 +75,7 @@ class TestStrips:
         (first,), (second,) = scale.of["c1"].bars, scale.of["c2"].bars
         assert second.value - scale.unity == pytest.approx(scale.unity - first.value, abs=0.02)
         assert first.text == "11.5 [10.0, 12.0], paper 23"
-        assert second.text == "6.00 [5.00, 9.00], rule: > 3"
+        assert second.text == "6.00 [5.00, 9.00], rule: >\N{NO-BREAK SPACE}3"
         assert scale.of["c2"].holds[0] == scale.unity
         assert strips([claim()]) is None
 

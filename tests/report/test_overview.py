@@ -80,7 +80,7 @@ def test_the_summary_says_when_the_rules_of_explored_claims_were_written():
     before = replace(seen, declared=Declaration("before", "2026-11-22", "."))
     confirmed = replace(seen, confirmation=CONFIRMED)
     *_, last = summary([paper(seen, before, confirmed)])
-    assert last.startswith("1 of the 2 rules of claims that are not confirmed were written or")
+    assert last.startswith("Of the 2 claims that are not confirmed, 1 has a rule that was written")
 
 
 def test_a_part_has_its_verdict_of_exploring_runs_and_of_fresh_seeds():

@@ -109,7 +109,7 @@ QUESTIONS = (
         "With how many seeds, and on which look, was a claim decided?",
         ((".map a.is-confirmed", "", ""),),
         ".claim[open] .both",
-        r"(?s)Seeds.*\d+, each draws .*look \d of \d",
+        r"(?s)Seeds.*\d+, each with its own .*look \d of \d",
     ),
 )
 

@@ -39,10 +39,10 @@ def advised(table, situation=None):
 @pytest.mark.parametrize(
     ("again", "recommended", "words"),
     [
-        ([1.5, 1.4, 1.5, 1.4], 1, ", in fresh worlds "),
-        ([3.0, 1.0, 1.0, 1.0], 0, ", in fresh worlds "),
-        ([1.5, 1.4, 1.5], 0, " on 3 families"),
-        (None, 0, ", not run in fresh worlds"),
+        ([1.5, 1.4, 1.5, 1.4], 1, ". Fresh worlds: "),
+        ([3.0, 1.0, 1.0, 1.0], 0, ". Fresh worlds: "),
+        ([1.5, 1.4, 1.5], 0, ". Fresh worlds (3 families): "),
+        (None, 0, ". Not run in fresh worlds."),
     ],
 )
 def test_a_sampler_not_confirmed_in_fresh_worlds_is_a_candidate(again, recommended, words):
@@ -53,7 +53,7 @@ def test_a_sampler_not_confirmed_in_fresh_worlds_is_a_candidate(again, recommend
     advice = advise(table, ["fast"], Situation(), "rounds", fresh)
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)
-    assert words in candidate.sentence("rounds")
+    assert words in candidate.in_words("rounds")
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_a_test_on_new_families_can_only_remove_a_recommendation(test, recommend
     advice = advise(table, ["fast"], Situation(), "rounds", table, new)
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)
-    assert ("on 3 families that were new" in candidate.sentence("rounds")) == bool(test)
+    assert (" 3 new families: " in candidate.in_words("rounds")) == bool(test)
     slow = speed_ups(fast=[0.5, 0.6, 0.5])  # with delays that vary: decides nothing
     advice = advise(table, ["fast"], Situation(), "seconds", table, new, slow)
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)
-    assert "and there, if delays vary, 47 % slower" in candidate.sentence("seconds")
+    assert "New families, delays vary: 47 % slower" in candidate.in_words("seconds")
     elsewhere = Situation(skewed=False)  # the test does not belong to this situation
     others = table.assign(skewed=False)
     assert advise(others, ["fast"], elsewhere, "rounds", others, new).recommended
@@ -87,8 +87,9 @@ def test_a_sampler_is_recommended_if_reliably_faster_on_three_families():
     half = 4.176535 * logs.std(ddof=1) / 2  # the factor for two samplers: 0.9875 instead of 0.975
     low, high = np.exp(logs.mean() - half), np.exp(logs.mean() + half)
     assert result.recommended[0].corrected(2) == pytest.approx((low, high), rel=1e-5)
-    assert result.answer[2] == (
-        "Corrected for the choice among 2 samplers, the interval is above 1: "
+    assert result.answer()[0].startswith("Use fast (")
+    assert result.answer(candidates=1)[2] == (
+        "Corrected for the choice among 2 samplers, the speed-up's interval is above 1: "
         f"[{low:.2f}, {high:.2f}]."
     )
 
@@ -116,7 +117,7 @@ SPOILED = {
 def test_otherwise_the_advice_is_md_sampling(table):
     result = advised(table)
     assert result.sampler == "md"
-    assert result.answer[0].startswith(NOTHING_BETTER)
+    assert result.answer()[0].startswith(NOTHING_BETTER)
 
 
 def test_datasets_of_a_family_count_once():
@@ -187,7 +188,7 @@ def test_the_chooser_gives_the_rules_advice_in_every_situation(folder):
     def first_line(**answers):
         return lookup["texts"][lookup["picks"][" ".join({**usual, **answers}.values())]][0]
 
-    assert first_line(delays="yes").startswith("TiFL (3 datasets of 3 families, 5 worlds)")
+    assert first_line(delays="yes").startswith("Use TiFL (3 datasets of 3 families, 5 worlds)")
     assert first_line().startswith(NOTHING_BETTER)  # TiFL needs the delays
     assert first_line(delays="yes", unbiased="yes").startswith(NOTHING_BETTER)
     assert first_line(delays="yes", unequal="yes").endswith("(no dataset has these answers).")

@@ -233,7 +233,11 @@ def _reference_text(interval: Interval) -> str:
     if interval.paper is not None:
         return f"paper {interval.paper:.3g}"
     region = _region(interval.least, interval.most)
-    return f"rule: {region.replace('above', '>').replace('below', '<').removeprefix('from ')}"
+    # A line must not end between the sign and the number.
+    signs = {"above ": ">\N{NO-BREAK SPACE}", "below ": "<\N{NO-BREAK SPACE}", "from ": ""}
+    for word, sign in signs.items():
+        region = region.replace(word, sign)
+    return f"rule: {region}"
 
 
 def _strip(rows: Sequence[Interval], place: Callable[[float], float]) -> Strip:

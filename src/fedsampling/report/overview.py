@@ -146,10 +146,10 @@ def declared(claims: Iterable[Claim]) -> list[str]:
     seen = sum(bool(claim.declared and claim.declared.when == "after seeing") for claim in explored)
     if not seen:
         return []
-    which = f"All {seen}" if seen == len(explored) else f"{seen} of the {len(explored)}"
+    rule = "has a rule that was" if seen == 1 else "have rules that were"
     return [
-        f"{which} rules of claims that are not confirmed were written or changed after some "
-        "results had been seen."
+        f"Of the {len(explored)} claims that are not confirmed, {seen} {rule} written or changed "
+        "after some results had been seen."
     ]
 
 

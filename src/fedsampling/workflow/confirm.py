@@ -4,10 +4,13 @@ The function of the paper gets the twins of the claim's experiments in their pla
 (:mod:`fedsampling.experiments.registration`), and its intervals allow for the declared looks.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from fedsampling.base.text import listed
 from fedsampling.evidence import grades
 from fedsampling.evidence.claims import Confirmation
 from fedsampling.evidence.looks import Looks
@@ -53,7 +56,7 @@ def confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
     if finding is None:
         return None, "The rule does not fit the changed settings."
     finding = grades.graded(finding, evidence, context.paper.claims[name].transfer)
-    draws_worlds = any(summary.settings.get("worlds") for summary in fresh.values())
+    draws = {word: None for summary in fresh.values() for word in drawn_by_seed(summary.settings)}
     seeds = min(len(summary.settings["seeds"]) for summary in fresh.values())
     registered = context.complete.registered[name]
     confirmation = Confirmation(
@@ -64,7 +67,7 @@ def confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
         drawn=finding.drawn,
         readings=finding.readings,
         grade=finding.grade,
-        draws="partition, delays and training" if draws_worlds else "training",
+        draws=listed([*draws]),
         seeds=seeds,
         look=plan.finished(seeds),
         looks=looks,
@@ -74,6 +77,29 @@ def confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
         first_run=_first_run(name, context),
     )
     return confirmation, ""
+
+
+def drawn_by_seed(experiment: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say what each seed of a resolved experiment draws: ``("clients", "delays", "training")``.
+
+    With `worlds`, it draws what `problem_seed` draws otherwise. An experiment without training
+    studies clients or problems, which each seed draws.
+    """
+    records = [experiment["settings"], *(case or {} for case in experiment["cases"].values())]
+    if not any("rounds" in record for record in records):
+        return ("clients",) if any("dataset" in record for record in records) else ("problems",)
+    drawn = [
+        name
+        for name in ("delays", "availability")
+        if any(_varies(record[name]) for record in records if record.get(name))
+    ]
+    return ("clients", *drawn, "training") if experiment.get("worlds") else ("training",)
+
+
+def _varies(settings: Mapping[str, Any]) -> bool:
+    """Whether a model of delays or availability draws anything: some range is no point."""
+    ranges = [value for value in settings.values() if isinstance(value, list)]
+    return not ranges or any(len(set(ends)) > 1 for ends in ranges)
 
 
 def _why_unconfirmed(name: str, context: Context) -> str | None:

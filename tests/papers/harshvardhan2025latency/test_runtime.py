@@ -365,9 +365,9 @@ def test_figure2_says_what_it_adds_to_the_papers_panels():
         "quadratic": ({"random": 5, "luo2022": 6}, "nycmesh"),
     }
     runs = {name: summary(name, *situation) for name, situation in situations.items()}
-    notes = figures_runtime.figure2(runs, PAPER).notes
+    caption_end = figures_runtime.figure2(runs, PAPER).caption_end
     added = "(a) DelayHetSubmodular; (c) Luo et al."
-    assert notes[0] == f"Samplers added to the paper's panels: {added}"
+    assert caption_end == f"Samplers added to the paper's panels: {added}"
 
 
 def test_table3d_draws_the_runs_that_miss_the_target():

@@ -202,3 +202,14 @@ class TestProvenance:
 
         assert digest("h1", "h2") == digest("h2", "h1") != digest("h1", "h3")
         assert provenance({}, QUICK).runs == 0  # of a text
+
+
+def test_linear_axes_separate_thousands_and_other_labels_stay(tmp_path):
+    with panels(1, 2) as (drawn, (counts, years)):
+        counts.plot([0, 20_000], [0.0, 0.5])
+        years.plot([2021, 2022], [1, 2])
+        years.set_xticks([2021, 2022], ["2021", "2022"])
+    save(Artefact(DATA, drawn), "figure1", tmp_path, e=summary(scale="quick"))
+    labels = [[label.get_text() for label in axes.get_xticklabels()] for axes in drawn.axes]
+    assert {"10,000", "20,000"} <= set(labels[0])
+    assert labels[1] == ["2021", "2022"]

@@ -12,6 +12,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import replacing, sha256, write_record, write_text
@@ -21,7 +22,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Exhibit
 from fedsampling.report.drawing.look import Look, apply
-from fedsampling.report.drawing.style import RANGE, VERMILION
+from fedsampling.report.drawing.style import RANGE, VERMILION, Thousands
 from fedsampling.report.drawing.table_markup import displayed, markup
 
 # Without dates and with fixed ids, equal figures have equal bytes.
@@ -203,7 +204,8 @@ def slug(text: str) -> str:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Compute the layout of a figure once for all formats."""
+    """Compute the layout of a figure once for all formats, with the final labels of its ticks."""
+    _separate_thousands(figure)
     if engine := figure.get_layout_engine():
         engine.execute(figure)
     # set_layout_engine("none") would leave a placeholder, and every format would be drawn twice.
@@ -213,6 +215,13 @@ def _lay_out(figure: Figure) -> None:
         if not axis.label.get_text():
             # It is not drawn, but each format would compute where, from all labels of ticks.
             axis.set_label_coords(0, 0)
+
+
+def _separate_thousands(figure: Figure) -> None:
+    """Write thousands separators in the labels that a linear axis writes by itself."""
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if isinstance(formatter := axis.get_major_formatter(), ScalarFormatter):
+            axis.set_major_formatter(Thousands(formatter))
 
 
 def _save_figure(figure: Figure, path: Path, kind: str) -> None:

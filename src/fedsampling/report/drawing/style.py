@@ -11,6 +11,9 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import Formatter
+
+from fedsampling.base.text import grouped
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -74,6 +77,25 @@ class Line:
     label: str
     colour: str
     variant: bool = False  # dashed and without a band: a variant of another curve
+
+
+class Thousands(Formatter):
+    """Labels of ticks as another formatter writes them, with thousands separators."""
+
+    def __init__(self, formatter: Formatter) -> None:
+        self.formatter = formatter
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label of one tick."""
+        return grouped(self.formatter(x, pos))
+
+    def set_locs(self, locs: Any) -> None:
+        """Tell the other formatter where the ticks are."""
+        self.formatter.set_locs(locs)
+
+    def get_offset(self) -> str:
+        """Return what the other formatter writes at the end of the axis."""
+        return self.formatter.get_offset()
 
 
 @contextmanager

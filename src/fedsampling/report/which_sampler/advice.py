@@ -14,7 +14,7 @@ Otherwise the advice is MD sampling.  The home page, the page "Which sampler?", 
 :mod:`.cells` applies it to runs.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -119,34 +119,46 @@ class Candidate:
         half = np.log(high / low) / 2 * wider
         return float(value / np.exp(half)), float(value * np.exp(half))
 
-    def sentence(self, measure: str) -> str:
-        """Name and numbers in words."""
-        return f"{display_name(self.sampler).short}, {self.in_words(measure)}"
+    @property
+    def name(self) -> str:
+        """The sampler's short name."""
+        return display_name(self.sampler).short
 
     def in_words(self, measure: str) -> str:
-        """Write the numbers as prose, such as ``1 % faster on average (−3 to +6 %), …``."""
-        mean, fresh = self.speed_up, self.again
-        parts = [f"{_change(mean.value, measure)} on average{_range(mean)}"]
-        parts.append(f"at worst {_change(self.worst, measure)} on {self.worst_family}")
+        """Write the numbers as short sentences, after the first of which come fresh runs."""
+        return " ".join([self.first_sentence(measure), *self._again_in_words(measure)])
+
+    def first_sentence(self, measure: str) -> str:
+        """Write the numbers of the benchmark: ``1 % faster on average (−3 to +6 %), …``."""
+        mean = self.speed_up
+        parts = [
+            f"{_change(mean, measure)} on average{_range(mean)}",
+            f"at worst {_in_percent(self.worst, measure)} on {self.worst_family}",
+        ]
         if self.missed:
             parts.append(f"{plural(self.missed, 'run')} missed the target")
         if mean.n < self.of_families:
             parts.append(f"run on {mean.n} of {self.of_families} families")
-        if fresh:
-            on = f" on {fresh.n} families" if fresh.n < mean.n else ""
-            parts.append(f"in fresh worlds {_change(fresh.value, measure)}{_range(fresh)}{on}")
-        elif mean.low > 1:
-            parts.append("not run in fresh worlds")
+        return f"{', '.join(parts)}."
+
+    def _again_in_words(self, measure: str) -> Iterator[str]:
+        """Write the numbers of fresh worlds and of new families: a sentence each."""
+        if fresh := self.again:
+            on = f" ({fresh.n} families)" if fresh.n < self.speed_up.n else ""
+            yield f"Fresh worlds{on}: {_change(fresh, measure)}{_range(fresh)}."
+        elif self.speed_up.low > 1:
+            yield "Not run in fresh worlds."
         if test := self.tested:
-            change = f"{_change(test.value, measure)}{_range(test)}"
-            parts.append(f"on {test.n} families that were new {change}")
+            yield f"{test.n} new families: {_change(test, measure)}{_range(test)}."
         if (varying := self.tested_varying) and measure == "seconds":
-            change = f"{_change(varying.value, measure)}{_range(varying)}"
-            parts.append(f"and there, if delays vary, {change}")
-        return ", ".join(parts)
+            yield f"New families, delays vary: {_change(varying, measure)}{_range(varying)}."
 
 
-def _change(speed_up: float, measure: str) -> str:
+def _change(speed_up: Estimate, measure: str) -> str:
+    return _in_percent(speed_up.value, measure)
+
+
+def _in_percent(speed_up: float, measure: str) -> str:
     """Write a speed-up in words: ``1 % faster``, ``13 % slower``."""
     more, less = ("cheaper", "dearer") if measure == "bits" else ("faster", "slower")
     percent = round(100 * abs(speed_up - 1))
@@ -197,39 +209,32 @@ class Advice:
             f"famil{'y' if self.families == 1 else 'ies'}, {worlds} world{'s' * (high != 1)}"
         )
 
-    @property
-    def answer(self) -> tuple[str, ...]:
-        """The advice, the best candidates, and the correction: one short sentence each."""
+    def answer(self, candidates: int = MAX_CANDIDATES) -> tuple[str, ...]:
+        """Return the advice, the best candidates, and the correction: a line each."""
         if not self.families:
             return (f"{NOTHING_BETTER} (no dataset has these answers).",)
-        shown = (*self.recommended, *self.others)[:MAX_CANDIDATES]
-        texts = "; ".join(candidate.sentence(self.measure) for candidate in shown)
+        texts = [f"{each.name}: {each.in_words(self.measure)}" for each in self.recommended]
+        texts += [f"Candidate {each.name}: {each.in_words(self.measure)}" for each in self.others]
         if not self.recommended:
-            candidates = [f"Candidates: {texts}."] if shown else []
-            return (f"{NOTHING_BETTER} ({self.evidence}).", *candidates)
-        first = display_name(self.sampler).short
-        return (
-            f"{first} ({self.evidence}).",
-            f"Compared with MD sampling: {texts}.",
-            self.correction,
-        )
+            return (f"{NOTHING_BETTER} ({self.evidence}).", *texts[:candidates])
+        advice = f"Use {self.recommended[0].name} ({self.evidence})."
+        return (advice, *texts[:candidates], self.correction)
 
     @property
     def correction(self) -> str:
         """The first recommended sampler's interval, corrected for the choice among all."""
         low, high = self.recommended[0].corrected(self.samplers)
         return (
-            f"Corrected for the choice among {self.samplers} samplers, the interval "
+            f"Corrected for the choice among {self.samplers} samplers, the speed-up's interval "
             f"{'is above' if low > 1 else 'includes'} 1: [{show(low)}, {show(high)}]."
-            + " The test on the new families was declared for this sampler alone and needs none."
+            + " The test on new families needs no correction: it was declared for this sampler."
             * (self.recommended[0].tested is not None)
         )
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The answer and the regret."""
+    def lines(self, candidates: int = MAX_CANDIDATES) -> tuple[str, ...]:
+        """Return the answer and the regret."""
         if not self.regret:
-            return self.answer
+            return self.answer(candidates)
         excess, of_md = (
             [f"{100 * (ratio - 1):.0f} %" for ratio in self.regret[rule]]
             for rule in ("advice", "md")
@@ -239,4 +244,4 @@ class Advice:
             f"On a new family of datasets, expect {excess[0]} more cost than with the best "
             f"sampler (worst case {excess[1]}){always_md if of_md != excess else ''}."
         )
-        return (*self.answer, regret)
+        return (*self.answer(candidates), regret)

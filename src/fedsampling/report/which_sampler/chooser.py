@@ -64,7 +64,7 @@ def lookup_table(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
         " ".join(answers.values()): texts.setdefault(
             comparisons[answers["cost"]]
             .advice(situation_of(answers), answers["unbiased"] == "yes")
-            .lines,
+            .lines(),
             len(texts),
         )
         for answers in all_answers()
@@ -100,12 +100,12 @@ def advice_lines(comparisons: Mapping[str, Comparison], situation: Situation) ->
     yield f"Advice ({situation.in_words}); 'missed': runs that did not reach the target:"
     for measure, comparison in comparisons.items():
         advice = comparison.advice(situation)
-        first, *others = advice.lines
+        first, *others = advice.lines(candidates=1)
         yield shorten(f"{measure}: {first}", WIDTH, placeholder=" …")
         for line in others:
-            # A second candidate goes before the end of the first is cut.
-            short = line if len(line) <= WIDTH - 2 else f"{line.partition('; ')[0].rstrip('.')}."
-            yield f"  {shorten(short, WIDTH - 2, placeholder=' …')}"
+            # Of a long line, the first sentences.
+            short = line if len(line) <= WIDTH - 2 else line[: line.rfind(". ", 0, WIDTH - 2) + 1]
+            yield f"  {shorten(short or line, WIDTH - 2, placeholder=' …')}"
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[str]:

@@ -63,7 +63,10 @@ class SpeedUp:
     @property
     def missed(self) -> str:
         """Share of runs that missed the target, as text; empty if all reached it."""
-        return "" if self.reached == 1 else f"{100 * (1 - self.reached):.0f} % of runs missed"
+        if self.reached == 1:
+            return ""
+        share = round(100 * (1 - self.reached))
+        return f"{share or 'under 1'} % of runs missed"
 
     @property
     def positions(self) -> tuple[float, float, float] | None:
@@ -365,11 +368,10 @@ def _gain_from_tuning(table: pd.DataFrame, ranks: pd.DataFrame) -> str:
     gain = show_interval(*worst[["gain", "low", "high"]])
     more = "more" if worst["gain"] > best["speed_up"] else "less"
     is_pilot = "pilot" in str(worst["learning rate"])
-    pilot = " (the best of a coarse grid in one run of MD on another seed)" * is_pilot
+    pilot = " (the pilot: the best of a coarse grid, in one run on another seed)" * is_pilot
     return (
-        f"Tuning the learning rate can gain {more} than replacing MD sampling: with "
-        f"{worst['learning rate']}{pilot}, MD needs {gain} "
-        f"times the rounds of its best trial. The fastest sampler that selects clients and ran on "
-        f"all {worst['families']} families of datasets, {display_name(best['scheme']).short}, "
-        f"is {show(best['speed_up'])} times as fast as MD."
+        f"Tuning the learning rate can gain {more} than replacing MD sampling. MD needs {gain} "
+        f"times the rounds of its best trial with {worst['learning rate']}{pilot}. Of the samplers "
+        f"that select clients and ran on all {worst['families']} families of datasets, the fastest "
+        f"is {display_name(best['scheme']).short}: {show(best['speed_up'])} times as fast as MD."
     )
