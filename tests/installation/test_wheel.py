@@ -40,14 +40,14 @@ def project(tmp_path_factory):
     return run
 
 
-@pytest.mark.long(minutes=5)
+@pytest.mark.long
 def test_all_papers_are_drawn_with_the_verdicts_of_the_readme(project):
     project("snakemake", "--cores", "2")
     (sentence,) = re.findall(r"^Of \d+ experimental claims in [^:]+: [^;]+;", README, re.MULTILINE)
     assert sentence in project("fedsampling", "verdicts")
 
 
-@pytest.mark.long(minutes=5)
+@pytest.mark.long
 def test_the_readme_s_example_trains_and_plots(project, mirror, tmp_path):
     (example,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     printed = project("python", "-c", example, cwd=tmp_path, FEDSAMPLING_MIRROR=mirror)

@@ -11,7 +11,7 @@ FINDINGS = """axe.run(document, {resultTypes: ["violations"]}).then(({violations
   violations.map(each => [each.id, each.nodes.slice(0, 3).map(node => node.html.slice(0, 200))]))"""
 
 pytestmark = [
-    pytest.mark.long(minutes=5),
+    pytest.mark.long,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
 ]
 
