@@ -208,11 +208,11 @@ def _draw_shares(table: pd.DataFrame) -> Figure:
             counts = _matrix(table[table["alpha"] == alpha])
             share = 100 * counts / counts.sum(axis=1, keepdims=True)
             share = share[np.lexsort([-share.max(axis=1), share.argmax(axis=1)])]
-            below = np.cumsum(share, axis=1) - share
-            client, label = np.arange(len(counts)), np.arange(counts.shape[1])
+            # One polygon per class: a bar for each client would take most of the paper's drawing.
+            ends = np.vstack([share, share[-1:]]).T  # the last client's bar ends at the right
+            edges, label = np.arange(ends.shape[1]) - 0.5, np.arange(counts.shape[1])
             colours = [CLASSES[c % len(CLASSES)] for c in label]
-            for c in label:
-                upper.bar(client, share[:, c], 1.0, below[:, c], color=colours[c], label=str(c))
+            upper.stackplot(edges, ends, colors=colours, labels=map(str, label), step="post", lw=0)
             lower.bar(label, counts.sum(axis=0), 0.8, color=colours)
             upper.set(title=f"$\\alpha$ = {alpha:g}", xlabel="client, by class", ylim=(0, 100))
             upper.set_xlim(-0.5, len(counts) - 0.5)
@@ -222,7 +222,7 @@ def _draw_shares(table: pd.DataFrame) -> Figure:
             lower.yaxis.set_major_formatter("{x:,.0f}")
         axes[0].set_ylabel("(a) % of a client's samples")
         axes[n].set_ylabel("(b) samples per class")
-        _legend(figure, axes[0].containers)
+        _legend(figure, axes[0].collections)
     return figure
 
 
