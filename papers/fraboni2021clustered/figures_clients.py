@@ -114,9 +114,8 @@ def _distributions(
     for k, row in enumerate(allocation.r):
         clients = order[row[order] > 0]
         starts = np.cumsum(row[clients]) - row[clients]
-        for i, start in zip(clients, starts, strict=True):
-            hatch = HATCH if hatched[i] else None
-            axes.barh(k, row[i], 0.8, start, color=_colour(allocation, i), hatch=hatch, **EDGE)
+        looks = _looks(allocation, clients, hatched[clients])
+        axes.barh(k, row[clients], 0.8, starts, **looks)
     m = len(allocation.r)
     axes.set(xlim=(0, 1), ylim=(m - 0.5, -0.5), xlabel="$r_{k,i}$, client after client")
     axes.set_yticks(range(m), [f"$W_{{{k + 1}}}$" for k in range(m)])
@@ -127,11 +126,10 @@ def _groups(axes: Axes, allocation: Distributions) -> None:
     """Draw every group's samples q_k over M, client by client, and the capacity."""
     share = allocation.r.sum(0)  # m p_i = m n_i / M
     for k in range(int(allocation.group.max()) + 1):
-        below = 0.0
-        for i in np.flatnonzero(allocation.group == k):
-            hatch = HATCH if k >= len(allocation.r) else None
-            axes.bar(k + 1, share[i], 0.8, below, color=_colour(allocation, i), hatch=hatch, **EDGE)
-            below += share[i]
+        clients = np.flatnonzero(allocation.group == k)
+        below = np.cumsum(share[clients]) - share[clients]
+        hatched = np.full(len(clients), k >= len(allocation.r))
+        axes.bar(k + 1, share[clients], 0.8, below, **_looks(allocation, clients, hatched))
     axes.axhline(1, color="black", linestyle=":", linewidth=1.2)
     axes.axvline(len(allocation.r) + 0.5, color="black", linewidth=0.8)
     axes.set(xlabel="group $B_k$", ylabel="$q_k / M$", xlim=(0, allocation.group.max() + 2))
@@ -139,8 +137,10 @@ def _groups(axes: Axes, allocation: Distributions) -> None:
     axes.grid(False, axis="x")
 
 
-def _colour(allocation: Distributions, client: np.integer) -> str:
-    return CLASSES[int(allocation.label[client]) % len(CLASSES)]
+def _looks(allocation: Distributions, clients: Ints, hatched: Bools) -> dict[str, Any]:
+    """Return the colours of the clients' classes and the hatches, for one call of `bar`."""
+    colours = [CLASSES[int(label) % len(CLASSES)] for label in allocation.label[clients]]
+    return {"color": colours, "hatch": [HATCH if each else "" for each in hatched], **EDGE}
 
 
 def _legend(figure: Figure, handles: Sequence[Any]) -> None:
