@@ -16,6 +16,10 @@ CORES ?= all
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Snakemake needs a folder for caches, which some machines do not allow in the home folder.
+ifeq ($(shell cache=$${XDG_CACHE_HOME:-~/.cache}; mkdir -p "$$cache" 2>/dev/null && [ -w "$$cache" ] && echo yes),)
+export XDG_CACHE_HOME := $(CURDIR)/.snakemake/cache
+endif
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce smoke workflow test test-ci test-long test-python mutants test-adapters test-slurm test-slurm-quick check format schema docs dist lock chart-library axe clean

@@ -58,9 +58,12 @@ def main(lock: str, *project: str) -> None:
         stop("no index in reach has all packages of the lock for this Python and platform")
     tool = [str(UV), "pip"] if is_uv_used() else PIP
     python = ["--python", sys.executable] if is_uv_used() else []
+    variables = uv_variables() if is_uv_used() else os.environ
     if project:
-        subprocess.run([*tool, "install", *python, *OPTIONS, "--editable", *project], check=True)
-    check_dependencies([*tool, "check", *python])
+        command = [*tool, "install", *python, *OPTIONS, "--editable", *project]
+        if subprocess.run(command, env=variables).returncode:
+            stop("the project could not be installed")
+    check_dependencies([*tool, "check", *python], variables)
 
 
 def entries(lock: Path) -> Entries:
@@ -201,12 +204,12 @@ def uv_variables() -> dict[str, str]:
     return variables
 
 
-def check_dependencies(command: list[str]) -> None:
+def check_dependencies(command: list[str], variables: Mapping[str, str]) -> None:
     """Stop if an installed package lacks one that it needs, or has another version of it.
 
     Some wheels of CUDA name another platform inside than in their file name, on aarch64; they work.
     """
-    result = subprocess.run(command, capture_output=True, text=True)
+    result = subprocess.run(command, capture_output=True, text=True, env=variables)
     lines = (result.stdout + result.stderr).splitlines()
     if problems := [line for line in lines if re.search(" requires | has requirement ", line)]:
         stop("\n".join(["the packages do not fit together", *problems]))

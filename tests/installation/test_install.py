@@ -18,15 +18,20 @@ class Machine:
 
     def __init__(self, cpu=(), pytorchs_index=False, gpu=False):
         self.cpu, self.pytorchs_index, self.gpu = cpu, pytorchs_index, gpu
-        self.uv_error = self.pip_error = ""
+        self.uv_error = self.pip_error = self.cache = ""
         self.installed, self.tools, self.removed = "", [], ()
+        self.without_cache = set()  # uv's commands
 
     def run(self, command, **options):
         tool, words = Path(command[0]).name, list(map(str, command))
         if tool == "nvidia-smi":
             return answer(returncode=0 if self.gpu else 9)
+        if tool == "uv" and "UV_NO_CACHE" in (options.get("env") or ()):
+            self.without_cache.add(words[2])
         if "uninstall" in words:
             self.removed = words[-2:]
+        if words[1:3] == ["cache", "dir"]:
+            return answer(stdout=self.cache)
         if "--requirement" not in words:
             return answer()
         self.tools.append("uv" if tool == "uv" else "pip")
@@ -43,16 +48,16 @@ class Machine:
         return answer()
 
 
-def answer(stderr="", returncode=None):
+def answer(stderr="", returncode=None, stdout=""):
     failed = bool(stderr) if returncode is None else returncode
-    return SimpleNamespace(returncode=int(failed), stderr=stderr, stdout="")
+    return SimpleNamespace(returncode=int(failed), stderr=stderr, stdout=stdout)
 
 
 @pytest.fixture
 def install(monkeypatch, tmp_path):
     """Run install.py on a machine, on Linux and in an empty environment."""
 
-    def on(machine, build="", uv=True, **variables):
+    def on(machine, build="", uv=True, project=(), **variables):
         for name in ("TORCH", "INSTALLER"):
             monkeypatch.setenv(name, "")
         for name, value in variables.items():
@@ -65,7 +70,7 @@ def install(monkeypatch, tmp_path):
         monkeypatch.setattr(subprocess, "run", machine.run)
         script = runpy.run_path(str(ROOT / "envs/install.py"))
         script["main"].__globals__["installed_build"] = lambda: build
-        script["main"](str(LOCK))
+        script["main"](str(LOCK), *project)
         return (tmp_path / "torch").read_text()
 
     return on
@@ -203,6 +208,13 @@ def test_a_cache_that_cannot_be_written_is_not_used(monkeypatch, tmp_path):
     assert runpy.run_path(str(ROOT / "envs/install.py"))["uv_variables"]()["UV_NO_CACHE"] == "1"
 
 
+def test_no_command_of_uv_uses_that_cache(install, tmp_path):
+    machine = Machine(cpu=("torch", "torchvision"))
+    machine.cache = "/proc/none/cache"
+    install(machine, project=["."])
+    assert machine.without_cache == {"install", "check"}
+
+
 @pytest.fixture
 def check(monkeypatch):
     """Check an environment of which uv or pip says a line."""
@@ -212,7 +224,7 @@ def check(monkeypatch):
         monkeypatch.setattr(
             subprocess, "run", lambda *_, **__: answer(f"1 incompatibility\n{line}")
         )
-        script["check_dependencies"](["uv", "pip", "check"])
+        script["check_dependencies"](["uv", "pip", "check"], {})
 
     return on
 

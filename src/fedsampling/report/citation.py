@@ -1,4 +1,4 @@
-"""Citations: of the software from CITATION.cff, of each paper from its paper.bib.
+"""Citations of the software, from CITATION.cff, and of its claims and figures.
 
 The report shows these entries and offers them as files.  Each entry names the software version, the
 runs and their scale.
@@ -156,21 +156,6 @@ def of_exhibit(software: Software, paper: Paper, exhibit: Exhibit, name: str) ->
     key = f"fedsampling-{paper.key}-{exhibit.artefact}"
     named = f"{name}, after {paper.title}"
     return Citation(software, key, named, tuple(runs), origin.finished or None, place)
-
-
-def paper_bibtex(path: Path, key: str) -> str:
-    """Read a paper's BibTeX entry."""
-    try:
-        text = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise InputError(
-            f"{path}: cannot be read ({reason}); every paper needs a paper.bib"
-        ) from error
-    keys = re.findall(r"^\s*@\w+\s*\{\s*([^\s,]+)\s*,", text, flags=re.MULTILINE)
-    if keys != [key]:
-        raise InputError(f"{path}: holds entries {keys}; must be one entry with the key '{key}'")
-    return text + "\n"
 
 
 def _entry(key: str, fields: Mapping[str, str]) -> str:

@@ -16,11 +16,11 @@ from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.provenance import Provenance
 from fedsampling.evidence.summaries import read_notes
 from fedsampling.experiments.papers import Paper
-from fedsampling.report import citation
 from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.drawing.views import RECORD
 from fedsampling.report.findings import Published, as_published
 from fedsampling.report.names import paper_name
+from fedsampling.report.paper_bib import paper_bibtex
 
 # Builds the report from published runs; in a clone, `make reproduce` does the same.
 FROM_PUBLISHED_RUNS = "snakemake --cores all --config scale=best"
@@ -124,7 +124,7 @@ def _chapter(paper: Paper, results: Path, judged: Path) -> Chapter:
     resolved, runs = _runs(paper, results / "summaries" / paper.key)
     return Chapter(
         paper=paper,
-        bibtex=citation.paper_bibtex(paper.folder / "paper.bib", paper.key),
+        bibtex=paper_bibtex(paper.folder / "paper.bib", paper.key),
         exhibits=tuple(_exhibit(path) for path in records if path.exists()),
         claims=judgements,
         published=as_published(paper, judgements, folder),

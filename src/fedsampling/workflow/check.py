@@ -5,7 +5,7 @@ from fedsampling.experiments.paper_modules import defining_modules
 from fedsampling.experiments.simulations.network import NetworkSimulation
 from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.experiments.specs import Job
-from fedsampling.report.citation import paper_bibtex
+from fedsampling.report.paper_bib import paper_bibtex
 from fedsampling.runs.environment import device
 from fedsampling.workflow.job_costs import available_data, max_bytes_of_job, work_of
 from fedsampling.workflow.project import Project
