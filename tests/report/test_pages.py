@@ -107,7 +107,7 @@ def test_page_can_be_walked_by_a_screen_reader(report, name):
                 '<time datetime="2026-11-22">',  # the date of its rule
                 'registered on <time datetime="2026-11-28T20:15:00+00:00">2026-11-28</time>, '
                 "commit <code>ab12ab12ab12</code>",
-                "5, each draws partition, delays and training; look 2 of 3 (3, 5, 10 seeds)",
+                "5, each with its own clients, delays and training; look 2 of 3 (3, 5, 10 seeds)",
                 "<b>Reproduced, confirmed.</b> The fresh interval lies within the margin.",
                 "<title>◆ the gap: 22.9 [22.5, 23.3] dB; dashed: the paper",
                 "<dt>Rule</dt><dd>Reproduced if it does. ",
