@@ -206,8 +206,7 @@ def _draw_shares(table: pd.DataFrame) -> Figure:
     with panels(2, n, 2.9 * n, 5.2, sharey="row", height_ratios=[1.6, 1]) as (figure, axes):
         for upper, lower, alpha in zip(axes[:n], axes[n:], alphas, strict=True):
             counts = _matrix(table[table["alpha"] == alpha])
-            share = 100 * counts / counts.sum(axis=1, keepdims=True)
-            share = share[np.lexsort([-share.max(axis=1), share.argmax(axis=1)])]
+            share = shares_by_class(counts)
             # One polygon per class: a bar for each client would take most of the paper's drawing.
             ends = np.vstack([share, share[-1:]]).T  # the last client's bar ends at the right
             edges, label = np.arange(ends.shape[1]) - 0.5, np.arange(counts.shape[1])
@@ -224,6 +223,12 @@ def _draw_shares(table: pd.DataFrame) -> Figure:
         axes[n].set_ylabel("(b) samples per class")
         _legend(figure, axes[0].collections)
     return figure
+
+
+def shares_by_class(counts: Array) -> Array:
+    """Compute each client's shares of the classes in per cent, the clients by their main class."""
+    share = 100 * counts / counts.sum(axis=1, keepdims=True)
+    return np.asarray(share[np.lexsort([-share.max(axis=1), share.argmax(axis=1)])])
 
 
 def _matrix(table: pd.DataFrame) -> np.ndarray:

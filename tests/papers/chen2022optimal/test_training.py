@@ -80,11 +80,11 @@ def test_the_step_is_chosen_by_late_rounds(tuned):
 
 
 def test_a_best_step_at_an_end_of_the_grid_is_named(tuned):
-    best, *others = figures_tuning.tuning({"tuning": tuned}, PAPER).notes
-    assert best == "Best steps. Dataset 1: optimal (AOCS) 0.250."
-    assert not others
+    inside = figures_tuning.tuning({"tuning": tuned}, PAPER)
+    assert inside.notes == ("Best steps. Dataset 1: optimal (AOCS) 0.250.",)
+    assert not inside.caption_end
     shorter = replace(tuned, rows=tuned.rows[tuned.rows["case"] != "a"])
-    edge = figures_tuning.tuning({"tuning": shorter}, PAPER).notes[1]
+    edge = figures_tuning.tuning({"tuning": shorter}, PAPER).caption_end
     assert edge.endswith("a better step may lie beyond: optimal (AOCS) (Dataset 1, 0.250).")
 
 

@@ -42,7 +42,8 @@ def test_a_sampler_that_leaves_clients_out_loses_accuracy_against_md(summary):
 
     drawn = figures.left_out({"clients_ten": summary}, None)
     assert drawn.table["Ten"].str.contains(r"\*").sum() == 1
-    assert "In 1 of these cases, and in 0 of the others" in drawn.notes[0]
+    assert drawn.notes[0].startswith("In 1 of 2 cases (a sampler on a dataset), ")
+    assert drawn.notes[0].endswith("in 1 of these 1 cases, and in 0 of the other 1.")
 
 
 def test_clients_are_sorted_by_size_and_the_best_sampler_is_first(summary):

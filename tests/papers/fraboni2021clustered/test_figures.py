@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from fedsampling.experiments.papers import draw_function, load_paper
+from papers.fraboni2021clustered import figures_clients
 
 from ..shared import PAPERS, behind, changed
 
@@ -23,12 +24,25 @@ def test_figures_3_and_4_lay_out_whole_distributions(name):
     np.testing.assert_allclose(widths.groupby(rows).sum(), 1)
 
 
-def test_figure5_sorts_clients_by_their_most_frequent_class():
+def test_figure5_sorts_clients_by_their_main_class_the_purest_first():
+    counts = np.array([[1, 1, 2], [9, 1, 0], [0, 3, 1], [2, 0, 0]])
+    assert figures_clients.shares_by_class(counts).tolist() == [
+        [100, 0, 0],
+        [90, 10, 0],
+        [0, 75, 25],
+        [25, 25, 50],
+    ]
+
+
+def test_figure5_draws_each_clients_shares_up_to_100_per_cent():
     artefact = draw_function(PAPER, "figure5")(behind(KEY, PAPER.artefacts["figure5"]), PAPER)
-    columns = artefact.data["alpha"].nunique()
-    for axes in artefact.figure.axes[:columns]:
-        shares = np.array([[bar.get_height() for bar in bars] for bars in axes.containers])
-        assert (np.diff(shares.argmax(axis=0)) >= 0).all()
+    data = artefact.data
+    for axes, (_, table) in zip(artefact.figure.axes, data.groupby("alpha"), strict=False):
+        classes = axes.collections
+        assert len(classes) == table["label"].nunique()
+        upper = classes[-1].get_paths()[0].get_extents()
+        assert (upper.x0, upper.x1) == (-0.5, table["client"].nunique() - 0.5)
+        assert upper.y1 == pytest.approx(100)
 
 
 def test_grids_name_the_values_that_the_best_does_not_differ_from():
