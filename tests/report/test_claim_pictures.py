@@ -86,3 +86,8 @@ class TestStrips:
         assert [bar.is_fresh for bar in bars] == [False, True]
         (axis,) = axes(judged)
         assert [bar.name for bar in axis.bars] == ["gap", "◆ gap"]
+
+    def test_fresh_seeds_are_shown_if_another_sampler_is_fastest_with_them(self):
+        fresh = SimpleNamespace(drawn=(replace(GAP, name="another gap", value=20.0),))
+        bars = strips([replace(claim(GAP), confirmation=fresh)]).of["c1"].bars
+        assert [(bar.text[:4], bar.is_fresh) for bar in bars] == [("8.00", False), ("20.0", True)]

@@ -196,12 +196,10 @@ def _ratios(claim: Claim) -> list[Interval]:
     placed.sort(key=lambda row: bool(_bound(row)))  # a bound only if there is nothing else
     if not placed:
         return []
-    key = (placed[0].name, _statement(placed[0]))
     same = [
         (row, is_fresh)
         for is_fresh, rows in ((False, claim.drawn), (True, fresh))
-        for row in rows
-        if (row.name, _statement(row)) == key
+        for row in _like(placed[0], rows)
     ]
     return [
         replace(
@@ -217,6 +215,15 @@ def _ratios(claim: Claim) -> list[Interval]:
         for row, is_fresh in same
         if (reference := _reference(row))
     ]
+
+
+def _like(interval: Interval, rows: Sequence[Interval]) -> list[Interval]:
+    """Return the rows with an interval's name and statement, or the first with its statement.
+
+    If another sampler is fastest with fresh seeds, the same quantity has another name.
+    """
+    stated = [row for row in rows if _statement(row) == _statement(interval)]
+    return [row for row in stated if row.name == interval.name] or stated[:1]
 
 
 def _reference(interval: Interval) -> float:
