@@ -16,7 +16,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from fedsampling.base import code
-from fedsampling.base.families import OWN_FILE
+from fedsampling.base.families import OWN_FILE, Named
 from fedsampling.evidence.summaries import load as load_summary
 from fedsampling.experiments.config import Config
 from fedsampling.workflow.project import CALL
@@ -171,12 +171,12 @@ def forget_own_files():
     At the end, users' files are unloaded again, and papers' modules are what they were.
     """
     before = {name: module for name, module in sys.modules.items() if name.startswith("papers.")}
-    named = [(member, member.named) for name in before for member in members_of(name)]
+    named = [(member, member.named) for member in own_members() if is_of_paper(member)]
 
     def forget():
-        for name in [name for name in sys.modules if name.startswith((OWN_FILE, "papers."))]:
-            for member in members_of(name):
-                member.named = ""
+        for member in own_members():
+            member.named = ""
+        for name in [name for name in sys.modules if name.startswith(OWN)]:
             del sys.modules[name]
 
     forget()
@@ -190,7 +190,16 @@ def forget_own_files():
         member.named = name
 
 
-def members_of(module):
-    """Return what a module defines that is found by name, such as samplers and run kinds."""
-    values = vars(sys.modules[module]).values()
-    return [v for v in values if getattr(v, "__module__", "") == module and hasattr(v, "named")]
+OWN = (OWN_FILE, "papers.")  # prefixes of the modules of users' files and of papers
+
+
+def own_members(family=Named):
+    """Yield what such modules define that is found by name, also if they are unloaded already."""
+    for member in family.__subclasses__():
+        yield from own_members(member)
+        if member.__module__.startswith(OWN):
+            yield member
+
+
+def is_of_paper(member):
+    return member.__module__.startswith("papers.")

@@ -32,7 +32,7 @@ def test_after_a_change_results_equal_those_of_a_rebuild(base, tmp_path, name):
     assert ran[-1] == "report"
 
 
-@pytest.mark.long(ci=True)  # what other tests load in the same process counts as an input, too
+@pytest.mark.long  # what other tests load in the same process counts as an input, too
 def test_without_a_change_nothing_runs(base, tmp_path):
     assert applying.outcome("nothing", base, tmp_path) == ([], [])
 
