@@ -36,7 +36,7 @@ def test_no_page_is_too_high(everything, tmp_path):
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="no axe-core here; 'make axe' downloads it")
-@pytest.mark.parametrize(("width", "dark"), product((400, 1400), (False, True)))
+@pytest.mark.parametrize(("width", "dark"), [*product((400, 1400), (False, True))])
 def test_every_page_is_accessible(everything, tmp_path, width, dark):
     with Browser(tmp_path, width, dark=dark) as browser:
         findings = seen(everything / "report", browser, FINDINGS)
