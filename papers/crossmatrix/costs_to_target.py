@@ -133,7 +133,7 @@ class World(NamedTuple):
 
     @classmethod
     def set_by(cls, reference: Course) -> "World":
-        """Return the target and the units of a world; the final score is the last quarter's."""
+        """Return a world's target and units; the final score is the mean over the last quarter."""
         first = reference.score[reference.at == 0][0]
         last_quarter = reference.score[reference.at > 0.75 * reference.at.max()]
         budgets = reference.spent.max(axis=1).tolist()

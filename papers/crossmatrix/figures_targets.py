@@ -10,13 +10,14 @@ import pandas as pd
 from fedsampling.base.text import listed, show_interval
 from fedsampling.experiments.papers import MEASURES, REFERENCE, Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
-from fedsampling.report.which_sampler.cells import by_family, over_families
 
+from .figures_ranks import aggregated
 from .sampler_rows import label
 from .speed_ups import compared_datasets, speed_ups_by_dataset
 
 FULL = "full"  # full participation
 TARGETS = {REFERENCE: "MD's", FULL: "full participation's"}  # whose target
+COLUMNS = ["measure", "target", "scheme", "speed_up", "low", "high", "families", "missed", "runs"]
 
 
 def bench_targets(summaries: Summaries, paper: Paper) -> Artefact:
@@ -38,23 +39,9 @@ def bench_targets(summaries: Summaries, paper: Paper) -> Artefact:
 
 def _over_families(speed_ups: pd.DataFrame, measure: str, target: str) -> pd.DataFrame:
     """Aggregate the speed-ups in a measure: a row for each sampler, with its runs that missed."""
-    of_measure = speed_ups[speed_ups["measure"] == measure]
-    samplers = sorted(of_measure["scheme"].unique())
-    logs = by_family(of_measure, samplers)
-    counts = of_measure.groupby("scheme")[["reached", "runs"]].sum()
-    rows = [
-        {
-            "measure": measure,
-            "target": target,
-            "scheme": name,
-            **over_families(logs[name].dropna().to_numpy()).columns("speed_up"),
-            "families": int(logs[name].notna().sum()),
-            "missed": int(counts.loc[name, "runs"] - counts.loc[name, "reached"]),
-            "runs": int(counts.loc[name, "runs"]),
-        }
-        for name in samplers
-    ]
-    return pd.DataFrame(rows)
+    table = aggregated(speed_ups[speed_ups["measure"] == measure], measure)
+    table = table.assign(target=target, missed=table["runs"] - table["reached"])
+    return table[COLUMNS]
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:

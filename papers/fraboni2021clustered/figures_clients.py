@@ -207,7 +207,7 @@ def _draw_shares(table: pd.DataFrame) -> Figure:
         for upper, lower, alpha in zip(axes[:n], axes[n:], alphas, strict=True):
             counts = _matrix(table[table["alpha"] == alpha])
             share = shares_by_class(counts)
-            # One polygon per class: a bar for each client would take most of the paper's drawing.
+            # A polygon for each class is faster to draw than a bar for each client and class.
             ends = np.vstack([share, share[-1:]]).T  # the last client's bar ends at the right
             edges, label = np.arange(ends.shape[1]) - 0.5, np.arange(counts.shape[1])
             colours = [CLASSES[c % len(CLASSES)] for c in label]

@@ -1,4 +1,4 @@
-"""A wheel in an empty environment, with the newest packages that it accepts: what README shows."""
+"""README's installation of a wheel works in an empty environment with the newest packages."""
 
 import os
 import re

@@ -220,7 +220,7 @@ def _ratios(claim: Claim) -> list[Interval]:
 def _like(interval: Interval, rows: Sequence[Interval]) -> list[Interval]:
     """Return the rows with an interval's name and statement, or the first with its statement.
 
-    If another sampler is fastest with fresh seeds, the same quantity has another name.
+    The name may contain the fastest sampler, which can be another one with fresh seeds.
     """
     stated = [row for row in rows if _statement(row) == _statement(interval)]
     return [row for row in stated if row.name == interval.name] or stated[:1]

@@ -157,6 +157,23 @@ def test_md_may_miss_the_target_that_full_participation_sets(tuning):
     assert artefact.notes[0] == "MD misses full participation's target in 1 of 1 runs."
 
 
+def test_samplers_on_another_side_of_md_with_the_other_target_are_named():
+    rows = [
+        ("rounds", "md", "random", 0.7, 0.9),
+        ("rounds", "full", "random", 0.8, 1.1),
+        ("rounds", "md", "full", 1.2, 2.0),
+        ("rounds", "full", "full", 1.3, 2.0),
+        ("seconds", "md", "tifl", 0.9, 1.4),
+        ("seconds", "full", "tifl", 1.1, 1.5),
+    ]
+    table = pd.DataFrame(rows, columns=["measure", "target", "scheme", "low", "high"])
+    in_rounds, in_seconds = figures_targets._changes(table)
+    assert in_rounds.startswith("In rounds, slower than MD to MD's target, but not to full ")
+    assert in_rounds.endswith(": random.")
+    assert in_seconds.startswith("In seconds, faster than MD to full participation's target, but ")
+    assert in_seconds.endswith(": TiFL.")
+
+
 def test_without_full_participation_its_target_is_unknown(bench):
     (note,) = figures_targets.bench_targets(bench, PAPER).notes
     assert note == "Full participation has not been run yet."

@@ -204,7 +204,7 @@ def slug(text: str) -> str:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Compute the layout of a figure once for all formats, with the final labels of its ticks."""
+    """Write the final tick labels, then compute the layout once for all formats."""
     _separate_thousands(figure)
     if engine := figure.get_layout_engine():
         engine.execute(figure)

@@ -129,7 +129,7 @@ class Candidate:
         return " ".join([self.first_sentence(measure), *self._again_in_words(measure)])
 
     def first_sentence(self, measure: str) -> str:
-        """Write the numbers of the benchmark: ``1 % faster on average (−3 to +6 %), …``."""
+        """Write the result of the benchmark, such as ``1 % faster on average (−3 to +6 %), …``."""
         mean = self.speed_up
         parts = [
             f"{_change(mean, measure)} on average{_range(mean)}",
