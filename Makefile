@@ -16,6 +16,8 @@ CORES ?= all
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Images of containers often set this; each step is a process and would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 # Snakemake needs a folder for caches, which some machines do not allow in the home folder.
 ifeq ($(shell cache=$${XDG_CACHE_HOME:-~/.cache}; mkdir -p "$$cache" 2>/dev/null && [ -w "$$cache" ] && echo yes),)
 export XDG_CACHE_HOME := $(CURDIR)/.snakemake/cache

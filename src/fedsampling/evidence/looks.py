@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
-from fedsampling.base.arrays import Array
+from fedsampling.base.arrays import Array, Ints
 
-PATHS, PATHS_AT_ONCE = 1_000_000, 50_000
+PATHS, PATHS_AT_ONCE = 1_000_000, 10_000
+OF_INTEREST = 0.2  # no claim has intervals at a higher level
 
 
 @dataclass(frozen=True)
@@ -66,18 +67,27 @@ def smallest_p_values(looks: Sequence[int], paths: int = PATHS, seed: int = 0) -
     Returns
     -------
     float array, shape (paths,)
+        p-values above :data:`OF_INTEREST` are 1.
     """
     rng = np.random.default_rng(seed)
     parts = []
     for first in range(0, paths, PATHS_AT_ONCE):
         values = rng.standard_normal((min(PATHS_AT_ONCE, paths - first), looks[-1]))
-        parts.append(np.min([_p_values(values[:, :n]) for n in looks], axis=0))
+        parts.append(_p_values(values, np.array(looks)).min(axis=1))
     return np.concatenate(parts)
 
 
-def _p_values(values: Array) -> Array:
-    """Two-sided p-values of t-tests of mean zero, one for each row."""
-    n = values.shape[1]
-    t = values.mean(axis=1) / (values.std(axis=1, ddof=1) / np.sqrt(n))
-    p_values: Array = 2 * stdtr(n - 1, -np.abs(t))
+def _p_values(values: Array, n: Ints) -> Array:
+    """Two-sided p-values of t-tests of mean zero: of the first `n` values, for each row and n."""
+    sums, squares = _sums(values, n), _sums(values**2, n)
+    t = np.abs(sums) / np.sqrt((n * squares - sums**2) / (n - 1))
+    p_values = np.ones_like(t)
+    rows, looks = np.nonzero(t > stdtrit(n - 1, 1 - OF_INTEREST / 2))  # the others take long
+    p_values[rows, looks] = 2 * stdtr(n[looks] - 1, -t[rows, looks])
     return p_values
+
+
+def _sums(values: Array, n: Ints) -> Array:
+    """Sum the first `n` values of each row, for each n; a column is read only once."""
+    batches = np.split(values, n[:-1], axis=1)
+    return np.stack([batch.sum(axis=1) for batch in batches], axis=1).cumsum(axis=1)
