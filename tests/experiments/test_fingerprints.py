@@ -143,6 +143,7 @@ def test_neutral_modules_are_these():
         "base.errors",
         "base.families",
         "base.files",
+        "base.input_states",
         "base.inputs",
         "base.nested",
         "base.progress",

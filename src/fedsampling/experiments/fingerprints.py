@@ -29,6 +29,7 @@ NEUTRAL = tuple(
         "base.errors",
         "base.families",
         "base.files",
+        "base.input_states",
         "base.inputs",
         "base.nested",
         "base.progress",

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base import inputs
+from fedsampling.base import input_states
 from fedsampling.base.code import code_digest
 from fedsampling.base.files import digest, sha256
 from fedsampling.base.machine import processor
@@ -88,10 +88,10 @@ def _content(paper: Paper) -> dict[str, Any]:
 def _files(paper: Paper) -> dict[str, str]:
     """Return the states of a paper's files: the content of YAML, the code of Python, bytes."""
     states = {}
-    for key in inputs.files_below(paper.folder):
+    for key in input_states.files_below(paper.folder):
         kind, _, name = key.partition(" ")
         path = Path(name)
-        if kind == inputs.FILE and path.suffix not in TEXTS:
+        if kind == input_states.FILE and path.suffix not in TEXTS:
             relative = path.absolute().relative_to(paper.folder.absolute()).as_posix()
             states[relative] = _state(path)
     return states
