@@ -153,6 +153,7 @@ def test_neutral_modules_are_these():
         "base.strict_numbers",
         "data.sources.",
         "experiments.config",
+        "experiments.cross_matrix",
         "experiments.dataset_uses",
         "experiments.fingerprints",
         "experiments.paper_modules",

@@ -12,7 +12,7 @@ from tests.processes import complaint_of
 
 from fedsampling.base.errors import InputError
 from fedsampling.cli import main
-from fedsampling.experiments.papers import CROSS_MATRIX
+from fedsampling.experiments.cross_matrix import CROSS_MATRIX
 from fedsampling.workflow.comparing import OwnProblem, command, entries
 from fedsampling.workflow.comparing.by_dataset import ByDataset
 from fedsampling.workflow.comparing.entries import check_entry

@@ -65,7 +65,7 @@ def rank(project: "Project", by: str, **answers: bool) -> Output:
 
     The flags marked "Advice" describe your situation. With any of them, only the advice is printed.
     """
-    from fedsampling.experiments.papers import CROSS_MATRIX
+    from fedsampling.experiments.cross_matrix import CROSS_MATRIX
     from fedsampling.report.which_sampler.advice import Situation
     from fedsampling.report.which_sampler.chooser import advice_lines, comparison_lines
     from fedsampling.report.which_sampler.reading import read, read_comparisons

@@ -39,6 +39,7 @@ NEUTRAL = tuple(
         "base.strict_numbers",
         "data.sources.",
         "experiments.config",
+        "experiments.cross_matrix",
         "experiments.dataset_uses",
         "experiments.fingerprints",
         "experiments.paper_modules",

@@ -15,7 +15,7 @@ from fedsampling.base.text import grouped, show
 from fedsampling.evidence.grades import LABELS
 from fedsampling.evidence.recomputed import Recomputed
 from fedsampling.evidence.verdicts import Grade
-from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
+from fedsampling.experiments.cross_matrix import CROSS_MATRIX, REFERENCE
 from fedsampling.report import citation, claim_axes, claim_strips, formats, overview, standing
 from fedsampling.report.citation import Software
 from fedsampling.report.content import Chapter, ExperimentViews

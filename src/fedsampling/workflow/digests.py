@@ -20,8 +20,9 @@ from fedsampling.base.code import code_digest
 from fedsampling.base.files import digest, sha256
 from fedsampling.base.machine import processor
 from fedsampling.base.yaml_reading import parse_yaml
+from fedsampling.experiments.cross_matrix import CROSS_MATRIX
 from fedsampling.experiments.fingerprints import own_code
-from fedsampling.experiments.papers import CROSS_MATRIX, Paper
+from fedsampling.experiments.papers import Paper
 from fedsampling.runs.places import RESULTS, published_files, stored_files
 from fedsampling.samplers.users.files import load_file
 from fedsampling.workflow.plan import Plan

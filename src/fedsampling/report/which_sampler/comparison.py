@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import listed, show
-from fedsampling.experiments.papers import FULL, REFERENCE
+from fedsampling.experiments.cross_matrix import FULL, REFERENCE
 from fedsampling.report.names import Name
 from fedsampling.report.which_sampler.advice import Advice, Situation
 from fedsampling.report.which_sampler.cells import Cell

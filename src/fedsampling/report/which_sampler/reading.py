@@ -18,7 +18,7 @@ from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.families import description
 from fedsampling.base.files import read_record
 from fedsampling.base.text import show, show_interval
-from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
+from fedsampling.experiments.cross_matrix import BENCH, CROSS_MATRIX, FULL, MEASURES, REFERENCE
 from fedsampling.report.names import display_name, in_words, is_shipped, references
 from fedsampling.report.which_sampler.advice import RUNS_IN
 from fedsampling.report.which_sampler.comparison import (
