@@ -41,6 +41,7 @@ MODULES = (
 TESTS = {
     "samplers/protocol/slots": "samplers/test_scheme samplers/test_basic",
     "samplers/basic": "samplers/test_basic samplers/test_scheme",
+    "samplers/checks/faults": "samplers/test_check",
     "samplers/checks/populations": "samplers/test_check",
     "samplers/checks/rounds": "samplers/test_check",
     "samplers/checks/validation": "learning/training/test_validation",
@@ -61,7 +62,7 @@ TESTS = {
     "samplers/users/run_view": "samplers/test_one_run",
     "samplers/users/files": "samplers/test_scheme experiments/test_own_schemes",
     "theory/heterogeneity": "theory/test_heterogeneity samplers/test_latency",
-    "theory/weights": "theory/test_weights papers/fraboni2022general/test_theory",
+    "theory/weights": "theory/test_weights theory/test_gain papers/fraboni2022general/test_theory",
 }
 LIBRARIES = ("hypothesis", "pandas", "pydantic", "scipy.optimize", "scipy.stats", "torch", "yaml")
 

@@ -8,7 +8,7 @@ from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.alternatives import Alternative, by_reason, tabulate, with_margin
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
-from . import claims
+from . import claims, claims_bits
 
 NARROWER = 0.005  # margin of c1, instead of 0.05
 HALF = 0.5  # of the paper's budget
@@ -44,7 +44,7 @@ def _of_budget(name: str, summaries: Summaries, paper: Paper) -> Iterator[Altern
     spec = paper.claims[name]
     goal, limit = paper.reported("accuracy"), paper.reported("accuracy_of_others")
     choice = f"the other samplers below {goal:g} % instead of {limit:g} %"
-    yield by_reason(name, choice, claims.c2(summaries, spec, paper, limit=goal / 100))
+    yield by_reason(name, choice, claims_bits.c2(summaries, spec, paper, limit=goal / 100))
     budget = paper.reported("budget")
     choice = f"{HALF * budget:g}·10^8 bits instead of {budget:g}·10^8"
-    yield by_reason(name, choice, claims.c2(summaries, spec, paper, budget=HALF * budget))
+    yield by_reason(name, choice, claims_bits.c2(summaries, spec, paper, budget=HALF * budget))

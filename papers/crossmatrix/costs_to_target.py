@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from fedsampling.base.arrays import Array, Ints
 from fedsampling.evidence.scores import COSTS, score_trials
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import MEASURES, REFERENCE
+from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE
 
 TARGET = 0.95  # part of the way from MD's first to its final score
 PENALTY = 2.0  # cost of a miss, in units of the whole run

@@ -12,7 +12,8 @@ import pandas as pd
 
 from fedsampling.base.records import check
 from fedsampling.base.text import plural, show, show_interval
-from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, Paper
+from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE
+from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.which_sampler.advice import (

@@ -15,7 +15,8 @@ from fedsampling.base.text import show, show_range
 from fedsampling.evidence.fairness import by_client, fairness
 from fedsampling.evidence.statistics import Estimate, difference, holm
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import REFERENCE, Paper
+from fedsampling.experiments.cross_matrix import REFERENCE
+from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, GREEN, VERMILION, panels
 

@@ -7,7 +7,8 @@ import pandas as pd
 
 from fedsampling.base.text import listed, show
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import REFERENCE, Paper
+from fedsampling.experiments.cross_matrix import REFERENCE
+from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from .figures_bench import information_needs

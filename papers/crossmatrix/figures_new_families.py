@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import show_interval
-from fedsampling.experiments.papers import MEASURES, REFERENCE, Paper
+from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE
+from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.which_sampler.cells import over_families
 

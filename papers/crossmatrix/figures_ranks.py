@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from fedsampling.base.text import listed
 from fedsampling.evidence.statistics import mean
-from fedsampling.experiments.papers import BENCH, MEASURES, REFERENCE, Paper, load_paper
+from fedsampling.experiments.cross_matrix import BENCH, MEASURES, REFERENCE
+from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.style import BLACK, BLUE, ORANGE, VERMILION, legend_below, panels

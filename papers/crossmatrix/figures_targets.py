@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import listed, show_interval
-from fedsampling.experiments.papers import MEASURES, REFERENCE, Paper
+from fedsampling.experiments.cross_matrix import FULL, MEASURES, REFERENCE
+from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
 from .figures_ranks import aggregated
 from .sampler_rows import label
 from .speed_ups import compared_datasets, speed_ups_by_dataset
 
-FULL = "full"  # full participation
 TARGETS = {REFERENCE: "MD's", FULL: "full participation's"}  # whose target
 COLUMNS = ["measure", "target", "scheme", "speed_up", "low", "high", "families", "missed", "runs"]
 

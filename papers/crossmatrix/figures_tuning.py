@@ -5,7 +5,8 @@ import pandas as pd
 
 from fedsampling.base.text import show, show_interval
 from fedsampling.evidence.scores import is_at_edge
-from fedsampling.experiments.papers import BENCH, Paper
+from fedsampling.experiments.cross_matrix import BENCH
+from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.which_sampler.cells import over_families

@@ -18,7 +18,7 @@ from fedsampling.base.arrays import Array
 from fedsampling.evidence.ranking import NO_ESTIMATE
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import MEASURES, REFERENCE
+from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.report.drawing.artefacts import Summaries
 

@@ -1,6 +1,7 @@
 """Claims c1 to c18 of harshvardhan2025latency: who is first in the rows of Tables 1 and 2.
 
-Judged by the rules in its ``paper.yaml``; ``claims_trends.py`` has the other claims.
+Judged by the rules in its ``paper.yaml``. The other claims are in ``claims_random.py``,
+``claims_trends.py``, ``claims_clients.py``, ``claims_overhead.py`` and ``claims_text.py``.
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -14,7 +14,7 @@ from fedsampling.experiments.papers import Paper, judge_function
 from fedsampling.report.drawing.alternatives import Alternative, by_reason, instead, tabulate
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 
-from . import claims, claims_trends
+from . import claims, claims_overhead, claims_trends
 from .printed_tables import PROPOSED
 from .time_to_target import main_reading
 
@@ -104,7 +104,7 @@ def _of_overheads(name: str, summaries: Summaries, paper: Paper) -> Iterator[Alt
         "on Shakespeare instead of Quadratic": {"case": "shakespeare"},
     }
     for choice, changes in changed.items():
-        yield _instead(name, choice, claims_trends.c24(summaries, spec, paper, **changes))
+        yield _instead(name, choice, claims_overhead.c24(summaries, spec, paper, **changes))
 
 
 def _instead(name: str, choice: str, finding: Finding) -> Alternative:

@@ -22,7 +22,7 @@ from fedsampling.report.drawing.style import (
     printed_point,
 )
 
-from .claims_trends import BOUNDS
+from .claims_clients import BOUNDS
 from .printed_tables import LINES, SEVEN, TABLES, printed
 from .time_to_target import (
     CLOCKS,

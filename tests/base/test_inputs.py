@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from fedsampling.base import inputs
+from fedsampling.base import input_states, inputs
 from fedsampling.base.code import helpers, with_helpers
 
 GUEST = """
@@ -63,9 +63,9 @@ def test_a_change_of_an_input_is_seen_and_nothing_else(guest, tmp_path, monkeypa
     with inputs.recording() as record:
         guest.read()
     states = record.states()
-    assert inputs.changed(states) == []
+    assert input_states.changed(states) == []
     change(tmp_path)
-    assert inputs.changed(states) == [key]
+    assert input_states.changed(states) == [key]
 
 
 def test_the_same_size_and_date_do_not_hide_a_change(guest, tmp_path):
@@ -75,24 +75,24 @@ def test_the_same_size_and_date_do_not_hide_a_change(guest, tmp_path):
     status = path.stat()
     path.write_text("[2]")
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert inputs.changed(states) == ["file values.json"]
+    assert input_states.changed(states) == ["file values.json"]
 
 
 def test_a_file_that_changes_while_it_is_read_counts_as_changed(guest, tmp_path):
     with inputs.recording() as record:
         guest.read()
         os.truncate(tmp_path / "values.json", 1)  # as another process would
-    assert inputs.changed(record.states()) == ["file values.json"]
+    assert input_states.changed(record.states()) == ["file values.json"]
 
 
 def test_comments_of_code_do_not_matter(tmp_path):
     path = tmp_path / "code.py"
     path.write_text("X = 1\n")
-    states = inputs.states_of([path])
+    states = input_states.states_of([path])
     path.write_text("# A comment.\nX = 1\n")
-    assert inputs.changed(states) == []
+    assert input_states.changed(states) == []
     path.write_text("X = 2\n")
-    assert inputs.changed(states) == [*states]
+    assert input_states.changed(states) == [*states]
 
 
 def test_helpers_of_a_file_are_found_to_any_depth(tmp_path):
@@ -127,5 +127,5 @@ def test_a_file_without_helpers_keeps_its_digest(tmp_path):
 
 def test_comparing_the_package_with_its_state_uses_none_of_its_files():
     used = inputs.loaded_code()
-    inputs.package_files()
+    input_states.package_files()
     assert inputs.loaded_code() == used

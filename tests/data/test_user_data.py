@@ -12,7 +12,7 @@ import fedsampling as fs
 from fedsampling.base.records import check
 from fedsampling.data.datasets.dataset import Dataset
 
-from .test_hostile_data import Columns
+from .hostile import Columns
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))
@@ -229,3 +229,18 @@ def test_huge_features_are_named_as_the_cause_of_divergence():
     work = {"model": "mlp", "steps": 2, "batch": 5, "step": 0.1, "rounds": 2}
     with pytest.warns(UserWarning, match=r"features reach [23]e\+30: scale them"):
         fs.train(data, fs.scheme("md", m=2), **work)
+
+
+def test_a_label_that_a_split_leaves_to_the_tests_is_refused():
+    y = ["a"] * 10 + ["b"] * 9 + ["c"]
+    lines = []
+    for seed in range(20):
+        try:
+            data = fs.federated(np.ones((20, 2)), y, clients=[0] * 20, test_share=0.3, seed=seed)
+            assert {*data.y_test.tolist()} <= {*data.y.tolist()}
+        except fs.InputError as error:
+            lines.append(str(error))
+    assert {*lines} == {
+        "test_share: all samples of label 'c' became test samples; add samples of it, remove it, "
+        "or use another seed"
+    }

@@ -7,7 +7,8 @@ import pytest
 
 from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.verdicts import Interval, Reading
-from fedsampling.report.claim_pictures import axes, settings_plots, strips
+from fedsampling.report.claim_axes import axes, settings_plots
+from fedsampling.report.claim_strips import strips
 
 
 def claim(*drawn, id="c1"):

@@ -10,7 +10,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.report.which_sampler import chooser
 from fedsampling.report.which_sampler.advice import NOTHING_BETTER, Situation
 from fedsampling.report.which_sampler.cells import advise
-from fedsampling.report.which_sampler.comparison import read
+from fedsampling.report.which_sampler.reading import read
 from fedsampling.samplers.protocol.base import Scheme
 
 

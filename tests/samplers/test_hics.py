@@ -1,6 +1,6 @@
 """HiCS-FL: entropies, distances and clusters as in the paper's equations."""
 
-from math import exp, log, sqrt
+from math import exp, log, pi, sqrt
 
 import numpy as np
 import pytest
@@ -34,6 +34,14 @@ def test_distances_are_angles_plus_differences_of_entropy():
     expected = angle + 10 * np.abs(entropy[:, None] - entropy)
     result = client_distances(UPDATES, entropy, 10.0)
     np.testing.assert_allclose(result, np.where(np.eye(4), 0, expected), atol=1e-6)
+
+
+def test_opposite_updates_are_half_a_turn_apart_in_spite_of_rounding():
+    update = np.array([0.2, -0.5, -0.4])
+    cosine = -(update @ update) / np.linalg.norm(update) ** 2
+    assert cosine < -1  # by rounding
+    distances = client_distances(np.array([update, -update]), np.zeros(2), 10.0)
+    assert distances[0, 1] == pytest.approx(pi)
 
 
 def test_clusters_separate_balanced_clients():

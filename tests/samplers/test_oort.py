@@ -45,15 +45,15 @@ def play(scheme, rounds, loss, n=10, runs=4):
 
 
 def test_each_round_takes_m_different_clients_and_explores_at_its_rate():
-    _, rounds = play(Oort(m=4, explore=0.5, explore_least=0.25), 4, lambda t, who: 1.0 + who)
+    scheme = Oort(m=8, explore=0.5, explore_least=0.25)
+    _, rounds = play(scheme, 4, lambda t, who: 1.0 + who, n=30)
     explored = [set() for _ in range(4)]
     for t, slots in enumerate(rounds):
         for run in range(4):
             clients = set(slots.client[slots.run == run].tolist())
-            assert len(clients) == 4
-            # Nobody is known at first; then (1 - ε) m, rounded up, are, as long as others are left.
-            new = 4 if t == 0 else min(int(4 * 0.5 * 0.98**t), 10 - len(explored[run]))
-            assert len(clients - explored[run]) == new
+            assert len(clients) == 8
+            # Nobody is known at first; then (1 - ε) m, rounded up, are.
+            assert len(clients - explored[run]) == (8 if t == 0 else int(8 * 0.5 * 0.98**t))
             explored[run] |= clients
 
 

@@ -119,6 +119,7 @@ def test_optimal_sampling_ignores_clients_that_never_report():
         ("md", P, 0, "must be 1 to 4"),
         ("md", P, 5, "must be 1 to 4"),
         ("poisson", P, 3, "use m <= 2"),
+        ("poisson", np.array([0.5, 0.25, 0.25]), 3, "use m <= 2"),
     ],
 )
 def test_invalid_input_is_one_line_with_its_fix(scheme, p, m, message):

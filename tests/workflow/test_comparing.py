@@ -1,7 +1,5 @@
 """`fedsampling compare`: a user's sampler in the cross matrix, with its ranks in the terminal."""
 
-import os
-import time
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +8,12 @@ import pytest
 from click.testing import CliRunner
 from tests.processes import complaint_of
 
-from fedsampling.base.errors import InputError
 from fedsampling.cli import main
-from fedsampling.experiments.papers import CROSS_MATRIX
+from fedsampling.experiments.cross_matrix import CROSS_MATRIX
 from fedsampling.workflow.comparing import OwnProblem, command, entries
 from fedsampling.workflow.comparing.by_dataset import ByDataset
 from fedsampling.workflow.comparing.entries import check_entry
-from fedsampling.workflow.comparing.processes import TaskOutcome, run_each
-from fedsampling.workflow.comparing.results import ranking, wins_and_losses
-from fedsampling.workflow.comparing.schedule import DatasetWork, first_sets, schedule
+from fedsampling.workflow.comparing.schedule import schedule
 from fedsampling.workflow.comparing.selection import Competition, usual_scale
 
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
@@ -289,31 +284,6 @@ def test_m_failures_and_availability_can_be_set_for_the_users_samples(
     assert line.startswith("--failures: probabilty: unknown key; did you mean 'probability'?")
 
 
-def test_datasets_with_an_interval_on_one_side_of_one_are_named():
-    rows = [
-        ("Synthetic, IID", 1.1, 1.3),
-        ("DNA", 1.2, 1.4),
-        ("Spam", 0.9, 1.1),
-        ("Vowel", np.nan, np.nan),
-    ]
-    matrix = pd.DataFrame(rows, columns=["title", "speed_up_low", "speed_up_high"])
-    assert wins_and_losses(matrix.assign(scheme="mine"), "mine") == [
-        "  significantly faster than MD in rounds: Synthetic, IID; DNA",
-        "  significantly slower than MD in rounds: on no dataset",
-        "  undecided (interval includes 1, or too few worlds): Spam; Vowel",
-    ]
-
-
-def test_on_one_dataset_the_interval_is_over_its_worlds():
-    common = {"scheme": "mine", "speed_up": 1.2, "low": np.nan, "high": np.nan, "rank": 1.0}
-    row = {"measure": "rounds", **common, "worst": 1.2, "families": 1, "reached": 9, "runs": 10}
-    ranks = pd.DataFrame([row])
-    one = pd.DataFrame([{"scheme": "mine", "speed_up_low": 1.05, "speed_up_high": 1.4}])
-    assert "1.20 [1.05, 1.40]" in ranking(ranks, "mine", {"rounds": one})[1]
-    assert "[" not in ranking(ranks, "mine", {"rounds": pd.concat([one, one])})[1]
-    assert "[" not in ranking(ranks, "mine")[1]
-
-
 SETS = ("bench_synthetic_00", "bench_spam", "bench_quadratic")
 
 
@@ -334,40 +304,6 @@ def plans_project(plans, folder):
         plan, config, data = plans[0], plans[0].config, folder / "data"
 
     return Planned
-
-
-def test_the_first_ranking_is_on_cheap_datasets_of_different_families():
-    works = [
-        DatasetWork(f"set{i}", family, 28, i, on_hand)
-        for i, (family, on_hand) in enumerate(
-            [("a", True), ("a", True), ("b", False), *((family, True) for family in "cdefg")]
-        )
-    ]
-    assert [work.name for work in first_sets(works)] == ["set0", "set3", "set4", "set5", "set6"]
-
-
-def test_a_failed_process_stops_no_other():
-    def work(name):
-        if name == "bad":
-            raise InputError("the data cannot be downloaded")
-        if name == "killed":
-            os._exit(3)
-        return name.upper()
-
-    told = []
-    tell = lambda name, outcome: told.append(name)  # noqa: E731
-    outcomes = run_each(["bad", "killed", "good"], work, 2, tell)
-    assert outcomes["bad"].reason == "the data cannot be downloaded"
-    assert outcomes["killed"].reason == "its process ended with status 3"
-    assert outcomes["good"] == TaskOutcome("GOOD")
-    assert sorted(told) == ["bad", "good", "killed"]
-
-
-def test_at_the_end_of_the_time_running_work_is_stopped_and_none_begins():
-    end = time.monotonic() + 0.5
-    work = lambda name: time.sleep(60)  # noqa: E731
-    outcomes = run_each(["first", "second"], work, 1, lambda *_: None, end)
-    assert outcomes == {"first": TaskOutcome(is_stopped=True)}
 
 
 def test_minutes_need_the_benchmark(file, tmp_path):

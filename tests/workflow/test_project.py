@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedsampling.base import inputs
+from fedsampling.base import input_states
 from fedsampling.base.files import write_record
 from fedsampling.runs.places import INDEX
 from fedsampling.workflow import project as projects
@@ -56,7 +56,7 @@ def test_a_changed_input_resolves_the_plan_again(opened, resolutions, tmp_path, 
     )
     code.mkdir()
     published.mkdir(parents=True)
-    monkeypatch.setattr(inputs, "PACKAGE", code)
+    monkeypatch.setattr(input_states, "PACKAGE", code)
     for change in (
         lambda: None,
         lambda: (paper / "paper.yaml").open("a").write("\n"),

@@ -65,10 +65,10 @@ def rank(project: "Project", by: str, **answers: bool) -> Output:
 
     The flags marked "Advice" describe your situation. With any of them, only the advice is printed.
     """
-    from fedsampling.experiments.papers import CROSS_MATRIX
+    from fedsampling.experiments.cross_matrix import CROSS_MATRIX
     from fedsampling.report.which_sampler.advice import Situation
     from fedsampling.report.which_sampler.chooser import advice_lines, comparison_lines
-    from fedsampling.report.which_sampler.comparison import read, read_comparisons
+    from fedsampling.report.which_sampler.reading import read, read_comparisons
 
     folder = project.results / "artefacts" / CROSS_MATRIX
     if not any(answers.values()):

@@ -23,8 +23,8 @@ from fedsampling.evidence.looks import Looks
 
 LEVEL = 0.95
 RESAMPLES = 9999
-BOOTSTRAP_FROM = 20  # seeds
-FEWEST_OF_SIGNS = 5  # seeds for which a one-sided sign test can reject at 5 %
+MIN_BOOTSTRAP_SEEDS = 20
+MIN_SIGN_TEST_SEEDS = 5  # a one-sided sign test can reject at 5 %
 ROUNDING = 1e-12  # relative size of differences that come from rounding alone
 _looks: ContextVar[Looks | None] = ContextVar("looks", default=None)
 
@@ -145,9 +145,9 @@ def compare(
 ) -> Estimate:
     """Contrast two samplers over the same seeds, with a paired interval.
 
-    Below :data:`BOOTSTRAP_FROM` seeds, the interval is Student's, because bootstrap intervals of so
-    few values are too short.  It uses the seeds' contrasts, or the jackknife's pseudo-values if
-    means are contrasted.  Otherwise, it is the BCa bootstrap's.
+    Below :data:`MIN_BOOTSTRAP_SEEDS` seeds, the interval is Student's, because bootstrap intervals
+    of so few values are too short.  It uses the seeds' contrasts, or the jackknife's pseudo-values
+    if means are contrasted.  Otherwise, it is the BCa bootstrap's.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class _Comparison:
             self.centre = float(_contrasted(self.first, self.second, contrast, -1))
             rounding = _rounding(self.first, self.second, contrast)
         self.differ = bool(np.isfinite(spread) and spread > rounding)
-        self.too_few = (fewest or self.n) < BOOTSTRAP_FROM
+        self.too_few = (fewest or self.n) < MIN_BOOTSTRAP_SEEDS
 
     def estimate(self, level: float) -> Estimate:
         """Return the contrast with its interval."""
@@ -358,9 +358,10 @@ def never_varies_beyond(
     with np.errstate(divide="ignore", invalid="ignore"):
         contrasts = contrast.of(first, second)
         rounding = _rounding(first, second, contrast)
-        is_one = len(first) >= FEWEST_OF_SIGNS and bool(np.ptp(contrasts) <= rounding)
+        never_varies = bool(np.ptp(contrasts) <= rounding)
         values = np.asarray(contrast.back(contrasts))
-    return is_one and bool((np.abs(values - contrast.equal) <= margin).all())
+    is_close = bool((np.abs(values - contrast.equal) <= margin).all())
+    return len(first) >= MIN_SIGN_TEST_SEEDS and never_varies and is_close
 
 
 def is_outside(estimate: Estimate, reference: float, margin: float) -> bool:

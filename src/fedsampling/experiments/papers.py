@@ -33,12 +33,6 @@ from fedsampling.experiments.registration import (
 )
 from fedsampling.experiments.shorthand import matching, write_out
 
-CROSS_MATRIX = "crossmatrix"  # the paper that compares all samplers; its experiments have prefixes:
-BENCH = "bench_"  # the benchmark on each dataset
-CLIENTS = "clients_"  # each client is recorded
-REFERENCE = "md"  # sampler that sets the targets and has speed-up 1
-FULL = "full"  # full participation: the upper limit in rounds, selects no clients
-MEASURES = ("rounds", "bits", "seconds")
 MAX_NAME = 100  # bytes; file systems allow 255, and results add to a name
 NO_PAPERS = (
     "{}: contains no papers; go to the folder that has them (snakemake --directory FOLDER), or set "

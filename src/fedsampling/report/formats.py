@@ -14,7 +14,7 @@ from PIL import Image
 from fedsampling.base.text import format_duration
 from fedsampling.evidence.claims import Claim
 from fedsampling.experiments.papers import Reported
-from fedsampling.report.claim_pictures import interval_text
+from fedsampling.report.claim_bars import interval_text
 from fedsampling.report.drawing.artefacts import Exhibit
 
 # A symbol is a single letter (with its accent), a closing bracket or, for powers, a number; words

@@ -15,8 +15,8 @@ from fedsampling.base.text import grouped, show
 from fedsampling.evidence.grades import LABELS
 from fedsampling.evidence.recomputed import Recomputed
 from fedsampling.evidence.verdicts import Grade
-from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
-from fedsampling.report import citation, claim_pictures, formats, overview, standing
+from fedsampling.experiments.cross_matrix import CROSS_MATRIX, REFERENCE
+from fedsampling.report import citation, claim_axes, claim_strips, formats, overview, standing
 from fedsampling.report.citation import Software
 from fedsampling.report.content import Chapter, ExperimentViews
 from fedsampling.report.data_cards import Card
@@ -24,7 +24,8 @@ from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.names import dataset_name
 from fedsampling.report.text import environment
-from fedsampling.report.which_sampler.comparison import Comparison, read_comparisons
+from fedsampling.report.which_sampler.comparison import Comparison
+from fedsampling.report.which_sampler.reading import read_comparisons
 
 # CSS class of each grade: filled, dotted or hatched for other data, outlined for smaller runs.
 GRADE_CLASSES: Mapping[Grade, str] = {
@@ -44,13 +45,13 @@ SITE_PAGES: Mapping[str, str] = {
 # Functions that templates use as filters, by their names.
 FILTERS = (
     dataset_name,
-    claim_pictures.axes,
-    claim_pictures.strips,
+    claim_axes.axes,
+    claim_strips.strips,
     formats.exhibit_name,
     formats.in_words,
     formats.recorded_duration,
     formats.setting,
-    claim_pictures.settings_plots,
+    claim_axes.settings_plots,
     formats.statistic,
     formats.typeset,
     formats.typeset_html,

@@ -17,7 +17,7 @@ from fedsampling.base import files
 from fedsampling.base.text import listed
 from fedsampling.evidence.recomputed import ACCURACY_TOLERANCE, TOLERANCE, recheck_sentence
 from fedsampling.evidence.verdicts import GRADES
-from fedsampling.experiments.papers import CLIENTS, CROSS_MATRIX, REFERENCE
+from fedsampling.experiments.cross_matrix import CLIENTS, CROSS_MATRIX, REFERENCE
 from fedsampling.learning.training.costs import INFORMATION_COSTS
 from fedsampling.report import citation, formats, overview, standing
 from fedsampling.report.content import (

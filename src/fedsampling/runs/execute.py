@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsampling.base import inputs, machine, memory
+from fedsampling.base import input_states, inputs, machine, memory
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import check_writable, digest, write_json
 from fedsampling.base.stopping import Stop
@@ -169,7 +169,7 @@ def locate(run_hash: str, target: Path, shared: list[Path], code: str) -> store.
     A run from `target` counts only if all that users' code read for it is unchanged.
     """
     result = store.find([target], run_hash, code)
-    if result and inputs.changed(result.metadata.get("read", {})):
+    if result and input_states.changed(result.metadata.get("read", {})):
         result = None
     return result or locate_shared(run_hash, shared, code)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from fedsampling.base import inputs
+from fedsampling.base import input_states
 from fedsampling.runs import store
 from fedsampling.runs.places import files_by_run, published_runs
 
@@ -22,7 +22,7 @@ class Finished:
     def find(self, run_hash: str, code: str) -> store.Result | None:
         """Return a run as :func:`fedsampling.runs.execute.locate` does; None if there is none."""
         for run in self._versions(self._target, code, run_hash):
-            if not inputs.changed(run.metadata.get("read", {})):
+            if not input_states.changed(run.metadata.get("read", {})):
                 return run
         places = [(folder, key) for folder in self._shared for key in (code, "")]
         runs = (run for place in places for run in self._versions(*place, run_hash))

@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base import inputs
+from fedsampling.base import input_states, inputs
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import read_record, write_record
 from fedsampling.runs.places import published_runs, stored_names
@@ -86,7 +86,7 @@ class Made:
         before = self.content.get("parts", {}).get(part)
         if not before:
             return 0
-        is_changed = bool(inputs.changed(before["inputs"]))
+        is_changed = bool(input_states.changed(before["inputs"]))
         if not is_changed and before["runs"]:
             is_changed = before["state"] != self._state(before["runs"].split())
         return int(before["generation"]) + is_changed
@@ -157,5 +157,5 @@ def generation_of(record: Path) -> int:
     """Return how many times the inputs of a job's users' code have changed, with those of now."""
     with suppress(OSError, ValueError):
         content = json.loads(record.read_text(encoding="utf-8"))
-        return int(content["generation"]) + bool(inputs.changed(content["read"]))
+        return int(content["generation"]) + bool(input_states.changed(content["read"]))
     return 0

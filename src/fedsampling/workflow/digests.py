@@ -15,13 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base import inputs
+from fedsampling.base import input_states
 from fedsampling.base.code import code_digest
 from fedsampling.base.files import digest, sha256
 from fedsampling.base.machine import processor
 from fedsampling.base.yaml_reading import parse_yaml
+from fedsampling.experiments.cross_matrix import CROSS_MATRIX
 from fedsampling.experiments.fingerprints import own_code
-from fedsampling.experiments.papers import CROSS_MATRIX, Paper
+from fedsampling.experiments.papers import Paper
 from fedsampling.runs.places import RESULTS, published_files, stored_files
 from fedsampling.samplers.users.files import load_file
 from fedsampling.workflow.plan import Plan
@@ -88,10 +89,10 @@ def _content(paper: Paper) -> dict[str, Any]:
 def _files(paper: Paper) -> dict[str, str]:
     """Return the states of a paper's files: the content of YAML, the code of Python, bytes."""
     states = {}
-    for key in inputs.files_below(paper.folder):
+    for key in input_states.files_below(paper.folder):
         kind, _, name = key.partition(" ")
         path = Path(name)
-        if kind == inputs.FILE and path.suffix not in TEXTS:
+        if kind == input_states.FILE and path.suffix not in TEXTS:
             relative = path.absolute().relative_to(paper.folder.absolute()).as_posix()
             states[relative] = _state(path)
     return states

@@ -10,7 +10,8 @@ from typing import Any
 
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.files import digest, is_below, remove, sha256, write_record
-from fedsampling.base.inputs import CODE, loaded_code, loaded_libraries, recording
+from fedsampling.base.input_states import CODE
+from fedsampling.base.inputs import loaded_code, loaded_libraries, recording
 from fedsampling.base.memory import collect_rarely
 from fedsampling.evidence.provenance import Summaries, changed
 from fedsampling.evidence.summaries import Summary, load_summaries

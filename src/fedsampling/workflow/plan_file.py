@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fedsampling.base import inputs
+from fedsampling.base import input_states
 from fedsampling.base.files import write_text
 from fedsampling.base.records import check
 from fedsampling.experiments.config import Config
@@ -69,8 +69,8 @@ def read_plan(path: Path, key: str | None, config: Config, folder: Path) -> Plan
         return None
     first, entries = lines.splitlines()
     content = json.loads(first)
-    inputs.remember(content["inputs"])  # also of a plan that is out of date
-    if key is not None and (content["key"] != key or inputs.changed(content["inputs"])):
+    input_states.remember(content["inputs"])  # also of a plan that is out of date
+    if key is not None and (content["key"] != key or input_states.changed(content["inputs"])):
         return None
     folders = folders_of(config, folder)
     papers = {

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fedsampling.base import inputs
+from fedsampling.base import input_states, inputs
 from fedsampling.base.code import RUN_IT, helpers
 from fedsampling.base.errors import InputError
 from fedsampling.base.files import digest, guard, write_json
@@ -210,10 +210,10 @@ class Project:
         """Return the states of all inputs of a resolved plan that its key does not cover."""
         files = [Path(file) for file in self.config.schemes]
         files += [helper for file in files for helper in helpers(file).values()]
-        papers = map(inputs.files_below, folders_of(self.config, self.papers).values())
-        folder = f"{inputs.FOLDER} {self.papers}"
-        listing = {folder: inputs.state(folder)}
-        parts = inputs.package_files(), listing, read_at_load(), inputs.states_of(files)
+        papers = map(input_states.files_below, folders_of(self.config, self.papers).values())
+        folder = f"{input_states.FOLDER} {self.papers}"
+        listing = {folder: input_states.state(folder)}
+        parts = input_states.package_files(), listing, read_at_load(), input_states.states_of(files)
         return inputs.merged(*papers, *parts, record.states())
 
     @cached_property

@@ -8,7 +8,7 @@ import pytest
 from papers.chen2022optimal.courses import course, mean_course
 
 from fedsampling.experiments.papers import draw_function, load_paper
-from papers.chen2022optimal import claims, figures_datasets, figures_tuning
+from papers.chen2022optimal import claims_bits, figures_datasets, figures_tuning
 
 from ..shared import PAPERS, changed, judge, lost, made_up, published
 
@@ -92,10 +92,10 @@ def test_budgets_are_read_between_measurements():
     seeds, accuracy = [0, 0, 0, 1, 1, 1], [0.1, 0.5, 0.9, 0.1, 0.4, 0.8]
     columns = {"seed": seeds, "bits": [0.0, 10, 20, 0, 10, 30], "accuracy": accuracy}
     table = pd.DataFrame({"sampler": "full", **columns})
-    assert claims.accuracy_at(table, "full", 15).tolist() == pytest.approx([0.7, 0.5])
-    assert np.isnan(claims.accuracy_at(table, "full", 21)).tolist() == [True, False]
-    assert claims.bits_to(table, "full", 0.5).tolist() == [10, 30]
-    assert claims.bits_to(table, "full", 0.85).tolist() == [20, np.inf]
+    assert claims_bits.accuracy_at(table, "full", 15).tolist() == pytest.approx([0.7, 0.5])
+    assert np.isnan(claims_bits.accuracy_at(table, "full", 21)).tolist() == [True, False]
+    assert claims_bits.bits_to(table, "full", 0.5).tolist() == [10, 30]
+    assert claims_bits.bits_to(table, "full", 0.85).tolist() == [20, np.inf]
 
 
 @pytest.mark.parametrize(
@@ -152,6 +152,8 @@ def test_reports_factors_and_a_bias_contradict(claim, metric, change):
 def test_a_run_that_misses_the_accuracy_is_named_with_its_sampler_and_dataset():
     pairs = {"uniform over full": ("dataset1", "uniform", "full")}
     full = pd.Series([1.0, 2.0])
-    missing = claims._misses(pairs, {"uniform over full": (pd.Series([3.0, np.inf]), full)}, 0.85)
+    missing = claims_bits._misses(
+        pairs, {"uniform over full": (pd.Series([3.0, np.inf]), full)}, 0.85
+    )
     assert missing == "85 % is never reached by 1 of 2 runs of uniform on Dataset 1."
-    assert claims._misses(pairs, {"uniform over full": (full, full)}, 0.85) == ""
+    assert claims_bits._misses(pairs, {"uniform over full": (full, full)}, 0.85) == ""

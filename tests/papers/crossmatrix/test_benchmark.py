@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.experiments.papers import MEASURES, load_paper
+from fedsampling.experiments.cross_matrix import MEASURES
+from fedsampling.experiments.papers import load_paper
 from papers.crossmatrix import (
     costs_to_target,
     figures_bench,

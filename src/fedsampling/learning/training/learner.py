@@ -54,7 +54,7 @@ class NetworkLearner(Learner):
     inputs: Inputs = "unit"  # conversion of stored samples; see :class:`.samples.DeviceSamples`
     server_step: float | Array = 1.0  # shape (runs,): η_g
     server: Server | None = None  # server optimiser; by default plain averaging
-    device: str = "cpu"  # pyTorch's name
+    device: str = "cpu"  # PyTorch's name of the device
     # estimated bytes of one slot's step; stacks are split so that they fit into the device's memory
     activation_bytes: int = 1
     # shape (rounds, n): the clients available in each round; all by default
@@ -178,7 +178,10 @@ class NetworkLearner(Learner):
         omega: Array,
         added: NDArray[np.float32] | None = None,
     ) -> Tensor:
-        """Return θ + η_g (Σ ω_i (θ_i − θ) + added), run by run: a product rounds differently."""
+        """Return θ + η_g (Σ ω_i (θ_i − θ) + added).
+
+        Runs are added one by one, because one matrix product of all runs rounds differently.
+        """
         vectors, theta = theta, self._parameters(theta)
         moved = theta.clone()
         if added is not None:

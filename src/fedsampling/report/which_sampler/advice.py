@@ -22,7 +22,7 @@ import pandas as pd
 
 from fedsampling.base.text import listed, plural, show
 from fedsampling.evidence.statistics import LEVEL, Estimate, half_width
-from fedsampling.experiments.papers import REFERENCE
+from fedsampling.experiments.cross_matrix import REFERENCE
 from fedsampling.report.names import display_name
 
 MIN_FAMILIES = 3

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fedsampling.base.arrays import Array
 from fedsampling.evidence.statistics import Estimate, half_width
-from fedsampling.experiments.papers import FULL, REFERENCE
+from fedsampling.experiments.cross_matrix import FULL, REFERENCE
 from fedsampling.report.which_sampler.advice import RUNS_IN, Advice, Candidate, Situation
 
 

@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import Any
 
 from fedsampling.base.text import align
-from fedsampling.experiments.papers import REFERENCE
+from fedsampling.experiments.cross_matrix import REFERENCE
 from fedsampling.report.which_sampler.advice import Situation
 from fedsampling.report.which_sampler.comparison import Comparison, SpeedUp
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fedsampling.base.errors import InputError
 from fedsampling.base.text import plural
-from fedsampling.experiments.papers import CROSS_MATRIX
+from fedsampling.experiments.cross_matrix import CROSS_MATRIX
 from fedsampling.workflow.comparing.early import early_lines
 from fedsampling.workflow.comparing.processes import TaskOutcome, run_each
 from fedsampling.workflow.comparing.results import show_results

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsampling.base.errors import InputError, check_known, naming
-from fedsampling.experiments.papers import CROSS_MATRIX
+from fedsampling.experiments.cross_matrix import CROSS_MATRIX
 from fedsampling.experiments.resolving import resolved_settings
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.users.files import load_file

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from fedsampling.base.text import plural
 from fedsampling.evidence.summaries import load_summaries
-from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, draw_function
+from fedsampling.experiments.cross_matrix import BENCH, CROSS_MATRIX
+from fedsampling.experiments.papers import draw_function
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.workflow.comparing.results import ranking
 from fedsampling.workflow.comparing.schedule import EARLY_WORLDS

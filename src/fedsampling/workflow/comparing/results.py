@@ -8,13 +8,12 @@ import pandas as pd
 from fedsampling.base.errors import InputError
 from fedsampling.base.text import align
 from fedsampling.evidence.scores import is_at_edge
-from fedsampling.experiments.papers import BENCH, CROSS_MATRIX
+from fedsampling.experiments.cross_matrix import BENCH, CROSS_MATRIX, MEASURES
 from fedsampling.workflow.draw import draw
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.report import build_report
 
 INDENT = "  "
-MEASURES = ("rounds", "bits", "seconds")
 AT_EDGE = "; at the edge of the grid"
 WIDEN = ", which --learning-rates extends"
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from fedsampling.data.sources.mirrors import place_of
 from fedsampling.data.sources.sources import editions
-from fedsampling.experiments.papers import CROSS_MATRIX, REFERENCE
+from fedsampling.experiments.cross_matrix import CROSS_MATRIX, REFERENCE
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.places import published_files

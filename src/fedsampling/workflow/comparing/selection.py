@@ -13,8 +13,9 @@ from typing import Any
 
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.nested import merge
+from fedsampling.experiments.cross_matrix import BENCH, CROSS_MATRIX, REFERENCE
 from fedsampling.experiments.networks.training import build_learner, build_sampler
-from fedsampling.experiments.papers import BENCH, CROSS_MATRIX, REFERENCE, Paper
+from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import resolved_settings
 from fedsampling.experiments.selecting import load_papers
 from fedsampling.experiments.shorthand import TUNING

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from fedsampling.experiments.papers import CROSS_MATRIX
+from fedsampling.experiments.cross_matrix import CROSS_MATRIX
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.experiments.specs import Job
 from fedsampling.workflow.project import Project

@@ -1,0 +1,84 @@
+"""Intervals of claims as bars of inline SVG, next to the paper's statement.
+
+Positions are in per cent of the width, which fits any page; ``templates/parts.html.j2`` draws them.
+:mod:`.claim_axes` places the intervals of one claim in their unit, :mod:`.claim_strips` all claims
+of a paper on one scale.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fedsampling.base.text import show, show_interval
+from fedsampling.evidence.verdicts import Interval
+
+CUT_OFF = ", cut off"  # ends the name of a ratio with a run that never reached its target
+FRESH = "◆ "  # before the name of an interval of fresh seeds
+Statement = tuple[str, float | None, float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """An interval on its axis; positions are in per cent from the left.
+
+    `bound`: ``>`` or ``<`` if the value is only a bound, because runs were cut off; such a bar
+    reaches to the end of the axis. `is_fresh`: whether it comes from fresh seeds.
+    """
+
+    name: str
+    text: str
+    low: float
+    value: float
+    high: float
+    bound: str = ""
+    is_fresh: bool = False
+
+
+def interval_text(interval: Interval) -> str:
+    """Write an interval; a bound without one, as ``> 7.5, never reached``."""
+    if sign := bound_sign(interval):
+        return f"{sign} {show(interval.value)}, never reached"
+    return show_interval(interval.value, interval.low, interval.high)
+
+
+def place_bar(interval: Interval, place: Callable[[float], float], text: str) -> Bar:
+    """Place an interval; `place`: from a number to its position in per cent."""
+    sign = bound_sign(interval)
+    value = place(interval.value)
+    return Bar(
+        name=interval.name,
+        text=text,
+        low={">": value, "<": 0.0}.get(sign, place(interval.low)),
+        value=value,
+        high={">": 100.0, "<": value}.get(sign, place(interval.high)),
+        bound=sign,
+        is_fresh=interval.name.startswith(FRESH),
+    )
+
+
+def bound_sign(interval: Interval) -> str:
+    """Return whether a value is a lower (``>``) or upper bound (``<``); empty if it is neither.
+
+    A ratio whose denominator was cut off ("random selection's seconds over …") is an upper bound.
+    """
+    if not interval.name.endswith(CUT_OFF):
+        return ""
+    return "<" if " over" in interval.unit else ">"
+
+
+def region_in_words(least: float | None, most: float | None) -> str:
+    """Describe the values that a rule accepts, such as ``above 1``; empty if it accepts all."""
+    if least is not None and most is not None:
+        return f"from {show_rounded(least)} to {show_rounded(most)}"
+    if least is not None:
+        return f"above {show_rounded(least)}"
+    return f"below {show_rounded(most)}" if most is not None else ""
+
+
+def statement_of(interval: Interval) -> Statement:
+    """Return an interval's unit, the bounds of its rule, and the paper's number."""
+    return interval.unit, interval.least, interval.most, interval.paper
+
+
+def show_rounded(value: float) -> str:
+    """Format a bound or a tick without trailing zeros."""
+    return f"{value:,.4g}".replace("-", "−")

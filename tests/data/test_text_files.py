@@ -1,0 +1,81 @@
+"""Files of text are read as they are written, or refused in one line."""
+
+import gzip
+
+import pandas as pd
+import pytest
+from tests.shared import line_of
+
+import fedsampling as fs
+
+from .hostile import assert_same
+
+CELLS = [("site", "age", "y"), *((k % 6, f"{20 + k}.5", k % 2) for k in range(60))]
+
+
+def text(separator=",", decimal=".", changes=()):
+    rows = [[str(cell).replace(".", decimal) for cell in row] for row in CELLS]
+    for row, value in changes:
+        rows[row + 1][1] = value
+    return "\n".join(separator.join(row) for row in rows)
+
+
+TEXT = text().encode()
+TWIN = text(";", ",").encode()
+FILES = {  # a name, its content and settings; the start of the error's line
+    "plain.csv": (TEXT, {}, ""),
+    "tabs.tsv": (text("\t").encode(), {}, ""),
+    "packed.csv.gz": (gzip.compress(TEXT), {}, ""),
+    "packed.tsv.gz": (gzip.compress(text("\t").encode()), {}, ""),
+    "utf16.csv": (text().encode("utf-16"), {}, ""),
+    "big.csv": (b"\xfe\xff" + text().encode("utf-16-be"), {}, ""),
+    "bom.csv": (text().encode("utf-8-sig"), {}, ""),
+    "semicolons.csv": (TWIN, {"separator": ";", "decimal": ","}, ""),
+    "bars.csv": (text("|").encode(), {"separator": "|"}, ""),
+    "marked.csv": (
+        text(changes=[(0, "NA"), (9, "?")]).encode(),
+        {"missing": ["NA", "?"], "encode": "pooled"},
+        "",
+    ),
+    "hint.csv": (
+        TWIN,
+        {},
+        "one column 'site;age;y'; its cells are separated by ';': use separator=';', decimal=','",
+    ),
+    "comma.csv": (
+        TWIN,
+        {"separator": ";"},
+        "column 'age': '20,5' in row 0 has a comma; if it is a",
+    ),
+    "na.csv": (
+        text(changes=[(7, "NA")]).encode(),
+        {"encode": "pooled"},
+        "column 'age': 'NA' in row 7 is not a number, but 98 % of the values are; correct it or, "
+        "if it marks a missing value, use missing='NA'",
+    ),
+    "typing.csv": (text(changes=[(7, "2o")]).encode(), {}, "column 'age': '2o' in row 7 is not a"),
+    "latin.csv": (TEXT + "\n1,é,1".encode("latin-1"), {}, "unreadable ('utf-8' codec can't"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_text_are_read_as_they_are_written(name, tmp_path):
+    content, settings, line = FILES[name]
+    (tmp_path / name).write_bytes(content)
+    call = lambda: fs.load(  # noqa: E731
+        "files", path=str(tmp_path / name), client="site", test_share=0.2, **settings
+    )
+    if line:
+        assert f"{name}: {line}" in line_of(call)
+    elif "encode" not in settings:
+        (tmp_path / "twin.csv").write_bytes(TEXT)
+        twin = fs.load("files", path=str(tmp_path / "twin.csv"), client="site", test_share=0.2)
+        assert_same(call(), twin)
+    else:
+        assert call().x.shape[1] == 2  # the number, and whether it is missing
+
+
+def test_settings_of_text_have_no_effect_on_other_files(tmp_path):
+    pd.DataFrame(CELLS[1:], columns=CELLS[0]).to_parquet(tmp_path / "a.parquet")
+    line = line_of(lambda: fs.load("files", path=str(tmp_path / "a.parquet"), missing="NA"))
+    assert "missing: no effect on a.parquet; remove it" in line
