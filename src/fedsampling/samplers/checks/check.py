@@ -42,6 +42,8 @@ RUNS = 3000  # seeds in each of these rounds, if the sampler is unbiased
 LONG_ROUNDS = 25
 LONG_RUNS = 40
 FALSE_ALARM_PROBABILITY = 1e-6  # that an unbiased sampler is called biased on one population
+ABSENCE = "with clients that come and go"
+ABSENT_LOSSES = ", whose losses are NaN while they are away"
 NEEDS_HINT = "; `needs` must list all information that the sampler uses"
 
 
@@ -235,7 +237,9 @@ def _faults(
                 yield Fault(f"{fault.kind} with failures", f"with failures, {fault.text}")
         if scheme.intermittent:
             offered = _changing_availability(len(population.p))
-            play_rounds(make, population, few_seeds, LONG_ROUNDS, offered)
+            has_losses = scheme.needs & {"losses", "batch_losses"}
+            with naming(ABSENCE + ABSENT_LOSSES if has_losses else ABSENCE):
+                play_rounds(make, population, few_seeds, LONG_ROUNDS, offered)
     except InputError as error:
         for line in error.lines:
             yield Fault("error", line + (NEEDS_HINT if "NoneType" in line else ""))
