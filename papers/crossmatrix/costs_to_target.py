@@ -17,6 +17,8 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fedsampling.base.arrays import Array, Ints
+from fedsampling.base.errors import InputError
+from fedsampling.base.text import listed
 from fedsampling.evidence.scores import COSTS, score_trials
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import MEASURES, REFERENCE
@@ -66,6 +68,12 @@ def best_trials(evaluation: Summary, tuning: Summary | None) -> pd.DataFrame:
 
     A sampler that was run with a single case keeps it: it is the case in ``chosen.csv``.  Without
     `tuning`, all samplers must have a single case.
+
+    Raises
+    ------
+    InputError
+        If MD was not run at its best trial, as after a change of the trials: at paper scale, the
+        experiment runs the case in ``chosen.csv`` and those that need no tuning.
     """
     runs = trajectories(evaluation)
     has_single_case = runs.groupby("sampler")["case"].transform("nunique") == 1
@@ -73,7 +81,18 @@ def best_trials(evaluation: Summary, tuning: Summary | None) -> pd.DataFrame:
         return runs[has_single_case]
     grid = grid_scores(tuning)
     best = grid[grid["chosen"]].set_index("sampler")["case"]
-    return runs[has_single_case | (runs["case"] == runs["sampler"].map(best))]
+    is_best = has_single_case | (runs["case"] == runs["sampler"].map(best))
+    of_reference = runs["sampler"] == REFERENCE
+    if of_reference.any() and not (of_reference & is_best).any():
+        if REFERENCE not in best:
+            raise InputError(f"{evaluation.settings['title']}: tuning has no runs of {REFERENCE}")
+        cases = listed(runs.loc[of_reference, "case"].unique().tolist())
+        raise InputError(
+            f"{evaluation.settings['title']}: tuning chose the case {best[REFERENCE]} for "
+            f"{REFERENCE}, which was run only with {cases}; add chosen: "
+            f"{{{REFERENCE}: {best[REFERENCE]}}} to its overrides"
+        )
+    return runs[is_best]
 
 
 @cache

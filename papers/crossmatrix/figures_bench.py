@@ -28,7 +28,13 @@ from fedsampling.samplers.protocol.base import Scheme
 
 from .figures_new_families import DELAYS, speed_ups_on_new_families
 from .sampler_rows import by_dataset, label
-from .speed_ups import compared_datasets, shared_worlds, speed_ups_by_dataset, speed_ups_on
+from .speed_ups import (
+    compared_datasets,
+    has_own_samples,
+    shared_worlds,
+    speed_ups_by_dataset,
+    speed_ups_on,
+)
 
 # Names of the measures in tables, and what they are divided by.
 UNITS = {"rounds": ("rounds", 1.0), "bits": ("Mbit sent by clients", 1e6), "seconds": ("s", 1.0)}
@@ -75,7 +81,9 @@ def _matrix(summaries: Summaries, paper: Paper, measure: str) -> Artefact:
     tables = [part.assign(runs_in=name) for name, part in parts if len(part)]
     table = pd.concat(tables, ignore_index=True)
     table = table[table["measure"] == measure].reset_index(drop=True)
+    own = [name for name, summary in summaries.items() if has_own_samples(summary)]
     differ = pd.read_csv(paper.folder / "datasets.csv").set_index("set")["differ"]
+    differ = differ.drop(own, errors="ignore")
     titles = {name: summary.settings["title"] for name, summary in summaries.items()}
     table["title"] = table["set"].map(titles)
     table["differ"] = table["set"].map(differ).fillna("")

@@ -45,7 +45,7 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
     if gains.empty:
         reason = "MD has no run with an untuned learning rate."
         return Artefact(gains, table=pd.DataFrame({"": [reason]}), notes=(reason,))
-    family = {name: dataset_facts(paper.folder, name)["family"] for name in names}
+    family = {name: dataset_facts(paper.folder, name, summaries[name])["family"] for name in names}
     rows = []
     for case, words in UNTUNED.items():
         if (part := gains[gains["case"] == case]).empty:

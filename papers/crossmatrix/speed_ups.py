@@ -83,7 +83,8 @@ def speed_ups_on(
     """
     tuning = summaries.get(TUNING + name)
     table = _speed_ups(summaries[experiment], tuning, only, target_of).copy()
-    facts: dict[str, Any] = {"set": name, **dataset_facts(folder, name), "away": "away" in name}
+    described = dataset_facts(folder, name, summaries[experiment])
+    facts: dict[str, Any] = {"set": name, **described, "away": "away" in name}
     for place, (column, value) in enumerate(facts.items(), start=1):
         table.insert(place, column, value)
     return table
@@ -131,10 +132,18 @@ def _known(values: Array) -> Array:
     return values[~np.isnan(values)]
 
 
-def dataset_facts(folder: Path, name: str) -> dict[str, object]:
+def has_own_samples(summary: Summary) -> bool:
+    """Whether a user's file replaces an experiment's dataset."""
+    dataset = summary.settings["settings"].get("dataset", {})
+    return bool(dataset.get("name") == "files")
+
+
+def dataset_facts(folder: Path, name: str, summary: Summary) -> dict[str, object]:
     """Return ``family``, ``unequal`` and ``skewed`` of a dataset, from ``datasets.csv``."""
     table = _facts(folder / "datasets.csv")
-    if name not in table.index:  # a user's own samples
+    if has_own_samples(summary):
+        return {"family": summary.settings["title"], "unequal": False, "skewed": False}
+    if name not in table.index:  # a user's own experiment
         return {"family": name, "unequal": False, "skewed": False}
     row = table.loc[name]
     return {

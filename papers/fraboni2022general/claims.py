@@ -33,7 +33,7 @@ def c1(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     quantity = "loss, MD − Uniform"
     pairs = loss_pairs(summaries, "md", "uniform", "equal")
     finding = ordering(holm(pairs, difference), claim.margin, quantity, ALL_ABOVE)
-    first, *_, last = pairs
+    first, last = next(iter(pairs)), next(reversed(pairs))
     if first == last:
         return finding
     (md_few, uniform_few), (md_many, uniform_many) = pairs[first], pairs[last]

@@ -145,6 +145,11 @@ def broken():
             scores = view.p * view.observed["losses"] ** 4
             return scores / scores.sum(axis=1, keepdims=True)
 
+    class Careless(Tempered, name="test_careless"):
+        """Computes with the losses of clients that are away."""
+
+        intermittent = True
+
     samplers = set(Scheme.members().values()) - before
     yield {sampler.named.removeprefix("test_"): sampler for sampler in samplers}
     for sampler in samplers:
@@ -159,6 +164,7 @@ def broken():
         ("peeking", "observed.losses: not declared in `needs`"),
         ("labelled", "has no len(); `needs` must list all information that the sampler uses"),
         ("greedy", "needs: 'loses' is unknown; did you mean 'losses'?"),
+        ("careless", "clients that come and go, whose losses are NaN while they are away"),
         ("forgetful", "state.count holds a value of type Generator, which a checkpoint cannot"),
     ],
 )

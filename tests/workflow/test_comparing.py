@@ -216,8 +216,8 @@ def test_the_users_samples_and_model_replace_those_of_the_cross_matrix(file, tmp
     artefact = folder / "artefacts" / CROSS_MATRIX / "bench_matrix_rounds"
     table = pd.read_csv(artefact / "bench_matrix_rounds.csv")
     assert {*table["scheme"]} == {"mine_compared", "md", "uniform"}
-    assert {*table["title"]} == {"mine.npz"}
-    assert not {*table["differ"].dropna()} - {"labels"}
+    assert {*table["title"]} == {*table["family"]} == {"mine.npz"}
+    assert table["differ"].isna().all()
 
 
 @pytest.mark.long
@@ -268,8 +268,8 @@ def test_m_failures_and_availability_can_be_set_for_the_users_samples(
             "first": None,
         }
     result = compare(file, tmp_path, *data, *away, "--against", "clustered_size", status=2)
-    refused = "mine_compared: requires every client to be available in every round"
-    assert complaint_of(result) == refused
+    refused = "mine_compared: requires every client to be available in every round; set "
+    assert complaint_of(result).startswith(refused)
     flexible = file.with_name("flexible.py")
     flexible.write_text(FLEXIBLE)
     result = compare(
@@ -282,6 +282,23 @@ def test_m_failures_and_availability_can_be_set_for_the_users_samples(
     assert line == "--m 13: invalid; must be at most 12, the number of clients"
     line = complaint_of(compare(file, tmp_path, *data, "--failures", "{probabilty: 0.2}", status=2))
     assert line.startswith("--failures: probabilty: unknown key; did you mean 'probability'?")
+
+
+def test_samplers_are_compared_on_clients_that_fail_and_come_and_go(file, tmp_path, problem):
+    flexible = file.with_name("flexible.py")
+    flexible.write_text(FLEXIBLE)
+    away = ("--availability", "{name: bernoulli, rate: [0.5, 0.9]}")
+    clients = ("--m", "3", "--failures", "{probability: 0.3, deadline: 60}", *away)
+    result = compare(flexible, tmp_path, *problem[:2], *clients, "--against", "uniform")
+    assert "on mine.npz (12 clients, m = 3)" in result.stdout
+    assert "intervals over seeds:" in result.stdout
+    folder = tmp_path / "results" / "compare" / "flexible_compared-mine"
+    runs = pd.read_parquet(folder / "summaries" / CROSS_MATRIX / "digit.parquet")
+    totals = runs[runs["at"] >= 0].groupby(["sampler", "metric"])["value"].sum().unstack()
+    assert {*totals.index} == {"flexible_compared", "md", "uniform"}
+    assert (totals[["failed", "wasted_bits", "wasted_seconds"]] > 0).all(axis=None)
+    ranks = pd.read_csv(folder / "artefacts" / CROSS_MATRIX / "bench_ranks" / "bench_ranks.csv")
+    assert {*ranks["scheme"]} == {*totals.index}
 
 
 SETS = ("bench_synthetic_00", "bench_spam", "bench_quadratic")

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 
 from fedsampling.base.errors import InputError
 
+# The time limit is for the sampler: it begins after imports, which take long on a busy machine.
 _CHECK = """import faulthandler, sys
-faulthandler.dump_traceback_later(float(sys.argv.pop(1)), exit=True)
 from fedsampling.cli import main
+import fedsampling.samplers.checks.check, fedsampling.samplers.users.one_run
+faulthandler.dump_traceback_later(float(sys.argv.pop(1)), exit=True)
 main()"""
 _CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
 

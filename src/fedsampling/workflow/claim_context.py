@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from fedsampling.base.errors import WARNING
+from fedsampling.base.errors import WARNING, InputError
 from fedsampling.evidence.provenance import Summaries
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import ArtefactSpec, Paper, judge_function
@@ -60,8 +60,14 @@ class Context:
 
 
 def warn_unfit(spec: Paper, name: str, outcome: str, error: Exception) -> None:
-    """Warn on stderr that a paper's function fails with the changed settings."""
-    line = f"{outcome} the changed settings ({_in_one_line(error)})"
+    """Warn on stderr that a paper's function fails with the changed settings.
+
+    An InputError says by itself what is missing, and what to do.
+    """
+    if isinstance(error, InputError):
+        line = f"{outcome.partition(',')[0]}: {error.lines[0]}"
+    else:
+        line = f"{outcome} the changed settings ({_in_one_line(error)})"
     print(f"{WARNING}{spec.key}/{name}: {line}", file=sys.stderr)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fedsampling.base.errors import InputError
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.cross_matrix import MEASURES
 from fedsampling.experiments.papers import load_paper
@@ -13,6 +14,7 @@ from papers.crossmatrix import (
     figures_new_families,
     figures_ranks,
     figures_targets,
+    figures_tuning,
     speed_ups,
 )
 
@@ -178,6 +180,23 @@ def test_samplers_on_another_side_of_md_with_the_other_target_are_named():
 def test_without_full_participation_its_target_is_unknown(bench):
     (note,) = figures_targets.bench_targets(bench, PAPER).notes
     assert note == "Full participation has not been run yet."
+
+
+@pytest.mark.parametrize("draw", ["bench_matrix_rounds", "bench_advice", "bench_defaults"])
+def test_a_chosen_trial_of_md_that_was_not_run_is_named_with_the_fix(draw, evaluation):
+    """As at paper scale with fewer rounds: the best trial is no longer that in chosen.csv."""
+    trials = summary(
+        run("default", "md", 100, rising(0.05)), run("large", "md", 100, rising(0.08))
+    ).rows
+    cases = {name: {"work": {"step": 0.3}} for name in ("default", "large")}
+    tuning = Summary(trials, evaluation.settings | {"cases": cases}, {})
+    module = figures_tuning if draw == "bench_defaults" else figures_bench
+    with pytest.raises(InputError) as error:
+        getattr(module, draw)({"bench_a": evaluation, "tuning_bench_a": tuning}, PAPER)
+    assert str(error.value) == (
+        "A set: tuning chose the case large for md, which was run only with default and small; "
+        "add chosen: {md: large} to its overrides"
+    )
 
 
 def test_reruns_are_compared_on_the_same_datasets(bench, evaluation, tuning):

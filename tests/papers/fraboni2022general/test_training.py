@@ -139,6 +139,15 @@ def test_populations_with_another_network_do_not_decide():
     assert any("n = 80" in note for note in figures_training.figure1(runs, PAPER).notes)
 
 
+def test_a_single_population_decides_no_trend():
+    """At quick scale, only ten clients have the paper's network and both samplers."""
+    runs = training_runs(CLAIMED)
+    for name in set(HALF.values()) - {HALF[10]}:
+        runs[name] = deepcopy(runs[name])
+        runs[name].settings["settings"]["model"]["hidden"] = 8
+    assert [*judge(PAPER, "c1", runs).parts] == ["10 clients"]
+
+
 def test_c5_compares_with_the_other_choices():
     summary = published(KEY, "clients")
     spread = deviations(summary).set_index(["seed", "n"])["sd"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedsampling.base.arrays import Array, Ints
-from fedsampling.base.errors import InputError, described, nearest
+from fedsampling.base.errors import InputError, described, naming, nearest
 from fedsampling.base.streams import stream
 from fedsampling.clients.failures import Reporting
 from fedsampling.samplers.checks.populations import N, Population, setup
@@ -20,6 +20,8 @@ ROUNDS = 3
 LONG_ROUNDS = 25
 LONG_RUNS = 40
 FALSE_ALARM_PROBABILITY = 1e-6  # that an unbiased sampler is called biased on one population
+ABSENCE = "with clients that come and go"
+ABSENT_LOSSES = ", whose losses are NaN while they are away"
 NEEDS_HINT = "; `needs` must list all information that the sampler uses"
 
 
@@ -80,7 +82,9 @@ def population_faults(
                 yield Fault(f"{fault.kind} with failures", f"with failures, {fault.text}")
         if scheme.intermittent:
             offered = _changing_availability(len(population.p))
-            play_rounds(make, population, few_seeds, LONG_ROUNDS, offered)
+            has_losses = scheme.needs & {"losses", "batch_losses"}
+            with naming(ABSENCE + ABSENT_LOSSES if has_losses else ABSENCE):
+                play_rounds(make, population, few_seeds, LONG_ROUNDS, offered)
     except InputError as error:
         for line in error.lines:
             yield Fault("error", line + (NEEDS_HINT if "NoneType" in line else ""))

@@ -67,8 +67,13 @@ def setup(population: Population, seeds: Ints) -> Setup:
     )
 
 
-def observations(needs: Set[str], seeds: Ints, t: int, n: int) -> dict[str, Any]:
-    """Draw the observations that `needs` names, before a round's selection."""
+def observations(
+    needs: Set[str], seeds: Ints, t: int, n: int, offered: Ints | None = None
+) -> dict[str, Any]:
+    """Draw the observations that `needs` names, before a round's selection.
+
+    As in training, the losses of clients that are not in `offered` are NaN.
+    """
     observed: dict[str, Any] = {}
     for name in needs & _OBSERVATIONS.keys():
         draw = _OBSERVATIONS[name]
@@ -76,6 +81,8 @@ def observations(needs: Set[str], seeds: Ints, t: int, n: int) -> dict[str, Any]
             observed[name] = draw(stream(0, "optimum"), n)
         else:
             observed[name] = np.stack([draw(stream(int(seed), name, t), n) for seed in seeds])
+        if offered is not None and name in ("batch_losses", "losses"):
+            observed[name][:, np.setdiff1d(np.arange(n), offered)] = np.nan
     return observed
 
 

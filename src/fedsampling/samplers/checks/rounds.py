@@ -61,7 +61,7 @@ def play_round(
     """Run one round with updates and observations that are determined by the seeds."""
     n, rng = len(population.p), Draws(seeds, t)
     checked = checked or Checked(sampler, len(seeds))
-    before = _Observed(observations(sampler.needs, seeds, t, n))
+    before = _Observed(observations(sampler.needs, seeds, t, n, offered))
     view = View(population.n_samples, population.p, t, len(seeds), before)
     view = view if offered is None else view.restricted_to(offered)
     with checked.blaming(t):

@@ -103,7 +103,8 @@ def _run_together(comparison: Competition, overrides: Overrides, run: str, echo:
     runs = sum(len(job.runs) for job in plan.jobs.values() if job.sampler in comparison.entries)
     titles = [problem.data.name] if problem.data else chosen
     names = ", ".join(comparison.entries)
-    echo(f"{len(jobs)} jobs, {runs} runs of {names}, on {', '.join(titles)}")
+    where = problem.title if problem.data else ", ".join(titles)
+    echo(f"{len(jobs)} jobs, {runs} runs of {names}, on {where}")
     if status := execute_all(jobs, compared, lambda manifest: None):
         return status
     quick = "Quick scale only shows that the sampler runs; it is not evidence."

@@ -20,6 +20,7 @@ from fedsampling.experiments.shorthand import TUNING
 from fedsampling.learning.models.settings import ModelFile
 from fedsampling.samplers.protocol.base import Scheme
 
+ABSENT = "requires every client to be available in every round"
 REPLACED_EXPERIMENT = "digit"  # whose data are replaced
 ONLY_WITH_DATA = (
     *("rounds", "seeds", "learning_rates", "test", "client_info", "m", "failures"),
@@ -113,6 +114,12 @@ class OwnProblem:
             raise InputError(f"--m {m}: invalid; must be at most {n}, the number of clients")
         return {"m": m, "first": m, "d": 2 * m, "available": 3 * m}
 
+    @property
+    def title(self) -> str:
+        """The data file, and how many of its clients are selected per round."""
+        name = "" if self.data is None else self.data.name
+        return f"{name} ({self.clients.n_clients} clients, m = {self.sampler_settings()['m']})"
+
     def check_clients(self) -> None:
         """Report an error in the settings of failures and availability."""
         kinds: tuple[tuple[str, type[Strict]], ...] = (
@@ -133,7 +140,7 @@ class OwnProblem:
             if is_opaque and "heterogeneity" in sampler.needs:
                 reasons[label] = OPAQUE.removeprefix("model: {} ")
             if self.availability and not sampler.intermittent:
-                reasons[label] = "requires every client to be available in every round"
+                reasons[label] = ABSENT
         return reasons
 
     def _rates(self) -> list[float]:

@@ -56,7 +56,10 @@ def result_lines(
     by_dataset = {measure: _table(artefacts, f"matrix_{measure}") for measure in MEASURES}
     matrix = by_dataset["rounds"]
     grid["experiment"] = grid["experiment"].replace(dict(titles))
-    over = "families of datasets" if ranks["families"].max() > 1 else "worlds"
+    over = "families of datasets"
+    if ranks["families"].max() == 1:
+        has_worlds = matrix is not None and matrix["worlds"].max() > 1
+        over = "worlds" if has_worlds else "seeds"
     for label in labels:
         yield f"{label}, with speed-ups over MD and 95 % intervals over {over}:"
         yield from ranking(ranks, label, by_dataset)
@@ -76,7 +79,7 @@ def ranking(
     """Tabulate a sampler's ranks and speed-ups, one line per measure below a header.
 
     `ranks`: the artefact ``bench_ranks``.  Intervals are over families of datasets; for a single
-    dataset, over its worlds, from the artefact of the measure in `by_dataset`.
+    dataset, over its seeds, from the artefact of the measure in `by_dataset`.
     """
     by_measure = ranks.groupby("measure", sort=False)
     ranked = f"rank of {by_measure['rank'].count().max()}"
@@ -86,14 +89,14 @@ def ranking(
         rank = "none" if pd.isna(row["rank"]) else f"{row['rank']:g}"
         low, high = row["low"], row["high"]
         if row["families"] == 1:
-            low, high = _interval_over_worlds((by_dataset or {}).get(str(measure)), label)
+            low, high = _interval_over_seeds((by_dataset or {}).get(str(measure)), label)
         interval = f" [{low:.2f}, {high:.2f}]" if pd.notna(low) and pd.notna(high) else ""
         speed_up, worst = f"{row['speed_up']:.2f}{interval}", f"{row['worst']:.2f}"
         rows.append((str(measure), rank, speed_up, worst, f"{row['reached']} of {row['runs']}"))
     return align(rows, INDENT)
 
 
-def _interval_over_worlds(matrix: pd.DataFrame | None, label: str) -> tuple[float, float]:
+def _interval_over_seeds(matrix: pd.DataFrame | None, label: str) -> tuple[float, float]:
     """Return a sampler's interval on the only dataset of a matrix, NaN if there are several."""
     rows = matrix[matrix["scheme"] == label] if matrix is not None else pd.DataFrame()
     if len(rows) != 1:
@@ -109,7 +112,7 @@ def wins_and_losses(matrix: pd.DataFrame, label: str) -> list[str]:
     sides = {
         "significantly faster than MD in rounds": faster,
         "significantly slower than MD in rounds": slower,
-        "undecided (interval includes 1, or too few worlds)": ~faster & ~slower,
+        "undecided (interval includes 1, or too few seeds)": ~faster & ~slower,
     }
     return [
         f"{INDENT}{words}: {'; '.join(rows.loc[side, 'title']) or 'on no dataset'}"

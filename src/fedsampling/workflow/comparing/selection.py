@@ -23,9 +23,11 @@ from fedsampling.experiments.simulations.network import NetworkSimulation, load_
 from fedsampling.experiments.simulations.simulation import RunContext
 from fedsampling.runs.places import file_name, file_names, finished_runs, run_stores
 from fedsampling.workflow.comparing.entries import Entry
-from fedsampling.workflow.comparing.own_problem import REPLACED_EXPERIMENT, OwnProblem
+from fedsampling.workflow.comparing.own_problem import ABSENT, REPLACED_EXPERIMENT, OwnProblem
 from fedsampling.workflow.project import Project
 
+# What users can do if their own sampler does not fit.
+FIXES = {ABSENT: "; set intermittent = True in its class if it selects only from view.offered"}
 Overrides = dict[str, Any]  # of the cross matrix, by experiment; see Config.overrides
 Echo = Callable[[str], None]
 
@@ -51,7 +53,11 @@ class Competition:
             label: reasons.get(label, reasons.get(entry["name"]))
             for label, entry in self.entries.items()
         }
-        if refused := [f"{label}: {reason}" for label, reason in of_entries.items() if reason]:
+        if refused := [
+            f"{label}: {reason}{FIXES.get(reason, '')}"
+            for label, reason in of_entries.items()
+            if reason
+        ]:
             raise InputError(*refused)
         for label, reason in reasons.items():
             echo(f"left out: {label}: {reason}")
