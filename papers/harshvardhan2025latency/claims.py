@@ -38,6 +38,8 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     FLANP change who is first in another row (c4).
     """
     combinations = row_readings(summaries, spec, paper)
+    if not combinations:
+        return Finding("not run", "–", "Not run: this scale leaves out the row's delays.")
     findings = {
         labels: reading_finding(table, spec, paper) for labels, table in combinations.items()
     }

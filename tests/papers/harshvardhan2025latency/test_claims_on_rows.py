@@ -56,6 +56,13 @@ def test_who_is_first_and_by_how_much(claim, rounds, verdict):
     assert reading_finding(table, spec, PAPER).verdict == verdict
 
 
+def test_a_row_whose_delays_were_left_out_is_not_run():
+    """At quick scale, most datasets have the delays of one table only."""
+    synthetic = made(rotated_mnist={"synthetic": SEVEN_IN_TURN})
+    assert judged("c3", **synthetic).verdict != "not run"
+    assert judged("c12", **synthetic).verdict == "not run"
+
+
 def test_a_missing_reading_leaves_a_row_open_if_it_can_change_the_verdict():
     rounds = {"flanp": 5, "submodular": 9, "sampling": 12, "random": 15}
     runs = made(dirichlet_fashion_mnist={"synthetic": rounds})
