@@ -40,6 +40,8 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     findings = {
         labels: reading_finding(table, spec, paper) for labels, table in combinations.items()
     }
+    if not findings:  # at quick scale, a row has no samplers to compare
+        return Finding("not run", "–", "Not run: samplers that can be compared.")
     main = next(iter(findings))
     if open_because := _open_because(combinations, findings[main], spec, paper):
         findings = {

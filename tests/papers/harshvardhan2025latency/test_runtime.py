@@ -54,6 +54,12 @@ def test_claims_on_a_row_quote_its_best_and_its_random_selection():
             assert float(factor[1]) == pytest.approx(random / best, rel=5e-3)
 
 
+def test_a_row_without_runs_on_its_clock_gives_no_verdict():
+    """At quick scale, each row has one clock only."""
+    runs = made(rotated_mnist={"synthetic": {"random": 7, "submodular": 5}})
+    assert judge(PAPER, "c12", runs).verdict == "not run"
+
+
 def test_runs_on_nycmesh_may_be_an_experiment_of_their_own():
     name = "dirichlet_fashion_mnist"
     parts = made(**{name: {"synthetic": {"random": 7}}})
