@@ -18,11 +18,11 @@ def test_datasets_with_an_interval_on_one_side_of_one_are_named():
     assert wins_and_losses(matrix.assign(scheme="mine"), "mine") == [
         "  significantly faster than MD in rounds: Synthetic, IID; DNA",
         "  significantly slower than MD in rounds: on no dataset",
-        "  undecided (interval includes 1, or too few worlds): Spam; Vowel",
+        "  undecided (interval includes 1, or too few seeds): Spam; Vowel",
     ]
 
 
-def test_on_one_dataset_the_interval_is_over_its_worlds():
+def test_on_one_dataset_the_interval_is_over_its_seeds():
     common = {"scheme": "mine", "speed_up": 1.2, "low": np.nan, "high": np.nan, "rank": 1.0}
     row = {"measure": "rounds", **common, "worst": 1.2, "families": 1, "reached": 9, "runs": 10}
     ranks = pd.DataFrame([row])
