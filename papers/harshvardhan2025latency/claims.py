@@ -39,7 +39,7 @@ def row_finding(summaries: Summaries, spec: ClaimSpec, paper: Paper) -> Finding:
     """
     combinations = row_readings(summaries, spec, paper)
     if not combinations:
-        return Finding("not run", "–", "Not run: this scale leaves out the row's delays or samplers.")
+        return Finding("not run", "–", "Not run: the row's delays or samplers are left out.")
     findings = {
         labels: reading_finding(table, spec, paper) for labels, table in combinations.items()
     }
