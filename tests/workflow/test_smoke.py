@@ -12,9 +12,9 @@ def test_every_paper_is_drawn_and_judged_at_quick_scale(tmp_path):
     root = tmp_path / "smoke"
     copy_project(root, "papers")
     compileall.compile_dir(root / "src", quiet=1)  # its many processes then start sooner
+    (root / "config.yaml").write_text("scale: quick\ndata: embedded\n")
     checkout = Checkout(root)
-    quick = ("--config", "scale=quick", "data=embedded")
-    status, output = checkout.call("snakemake", "--cores", "2", *quick)
+    status, output = checkout.call("snakemake", "--cores", "2")
     assert status == 0, output
     papers = {path.parent.name for path in (root / "papers").glob("*/paper.yaml")}
     assert {Path(name).stem for name in checkout.made_files("claims/*.json")} == papers
