@@ -20,6 +20,11 @@ def test_a_plan_of_one_look_has_its_nominal_level():
     assert Looks((7,)).level(0.95) == 0.95
 
 
+def test_a_level_that_no_claim_has_is_refused():
+    with pytest.raises(ValueError, match=r"0\.4 is too low for several looks"):
+        FOUR.level(0.4)
+
+
 def test_four_looks_at_the_nominal_level_would_err_three_times_as_often():
     assert (smallest_p_values(FOUR.seeds) < 0.05).mean() == pytest.approx(0.15, abs=0.01)
 

@@ -21,7 +21,7 @@ from scipy.special import stdtr, stdtrit
 from fedsampling.base.arrays import Array, Ints
 
 PATHS, PATHS_AT_ONCE = 1_000_000, 10_000
-OF_INTEREST = 0.2  # no claim has intervals at a higher level
+OF_INTEREST = 0.2  # larger p-values decide nothing
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,10 @@ class Looks:
 
 @cache  # claims ask for few levels, each for hundreds of intervals
 def _level_of_each(looks: tuple[int, ...], level: float) -> float:
-    return 1 - float(np.quantile(smallest_p_values(looks), 1 - level))
+    level_of_tests = float(np.quantile(smallest_p_values(looks), 1 - level))
+    if level_of_tests > OF_INTEREST:
+        raise ValueError(f"level: {level} is too low for several looks")
+    return 1 - level_of_tests
 
 
 @lru_cache
@@ -82,7 +85,7 @@ def _p_values(values: Array, n: Ints) -> Array:
     sums, squares = _sums(values, n), _sums(values**2, n)
     t = np.abs(sums) / np.sqrt((n * squares - sums**2) / (n - 1))
     p_values = np.ones_like(t)
-    rows, looks = np.nonzero(t > stdtrit(n - 1, 1 - OF_INTEREST / 2))  # the others take long
+    rows, looks = np.nonzero(t > stdtrit(n - 1, 1 - OF_INTEREST / 2))
     p_values[rows, looks] = 2 * stdtr(n[looks] - 1, -t[rows, looks])
     return p_values
 
