@@ -182,7 +182,10 @@ def bits_to(runs: pd.DataFrame, sampler: str, goal: float) -> pd.Series:
 def _bits_finding(
     pairs: Mapping[str, tuple[str, str, str]], summaries: Summaries, claim: ClaimSpec, paper: Paper
 ) -> Finding:
-    """Judge ratios of bits to the paper's accuracy; each pair has a dataset and two samplers."""
+    """Judge how many times the bits of one sampler another needs for the paper's accuracy.
+
+    `pairs`: for each ratio, a dataset, the sampler above and the sampler below the line.
+    """
     goal = paper.reported("accuracy") / 100
 
     def judge(runs_of: Courses) -> Finding:

@@ -1,4 +1,4 @@
-"""The runs that a claim of Chen et al. 2022 on training judges: its datasets, and the steps.
+"""The datasets and learning rates on which claims of Chen et al. 2022 on training are judged.
 
 Uniform sampling was run with two learning rates where claims are judged on MNIST by writer.
 """

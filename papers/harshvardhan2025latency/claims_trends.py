@@ -122,7 +122,7 @@ def _sweep_finding(
 def _is_finished(table: pd.DataFrame, steps: int) -> bool:
     """Whether all runs of a sweep of so many `steps` are finished and reach the target.
 
-    Between the ends, fewer seeds suffice.
+    Only the first and the last step need all seeds.
     """
     return bool(
         len(table.columns) >= steps

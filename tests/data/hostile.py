@@ -1,4 +1,4 @@
-"""Samples, labels and owners that tests make hostile, and how their data are compared."""
+"""Samples, labels and owners for tests of hostile data, and how data are compared."""
 
 import warnings
 

@@ -104,6 +104,14 @@ def test_a_small_file_that_declares_too_many_rows_is_not_read(tmp_path, monkeypa
     assert store.find([tmp_path], HASH, "c1") is None
 
 
+def test_a_column_of_another_kind_than_written_is_not_read(tmp_path):
+    """With such a damage, pyarrow ends the whole process when it reads the column's metadata."""
+    path = store.save(tmp_path, TABLE, METADATA)
+    never_missing = pa.field("metric", pa.string(), nullable=False)
+    rewrite(path, lambda table: table.set_column(1, never_missing, table["metric"].cast("string")))
+    assert store.find([tmp_path], HASH, "c1") is None
+
+
 def test_a_changed_value_is_detected(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
     values = pa.array([1.0, np.nan, 2e-300])

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fedsampling.base.code import PACKAGE, code_digest, parsed
 
-# Kinds of inputs.
+# Kinds of inputs, with which their keys begin.
 FILE = "file"
 CODE = "code"  # a file of this package
 FOLDER = "folder"  # the names in a folder

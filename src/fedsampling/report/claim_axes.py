@@ -85,9 +85,9 @@ def axes(claim: Claim) -> tuple[Axis, ...]:
 
 
 def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
-    """Lay out a plot for each number with several settings, a row for each in order of value.
+    """Lay out a plot for each number that has several settings, with a row for each setting.
 
-    After the first, numbers that no setting changes have no plot.
+    Rows are sorted by value.  A number that no setting changes has a plot only if it is the first.
     """
     names = dict.fromkeys(interval.name for r in claim.readings for interval in r.drawn)
     plots: list[SettingsPlot] = []

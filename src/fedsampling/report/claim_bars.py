@@ -1,6 +1,7 @@
 """Intervals of claims as bars of inline SVG, next to the paper's statement.
 
-Positions are in per cent of the width, which fits any page; ``templates/parts.html.j2`` draws them.
+Positions are percentages of the width, so that bars fit any page.  ``templates/parts.html.j2``
+draws them.
 :mod:`.claim_axes` places the intervals of one claim in their unit, :mod:`.claim_strips` all claims
 of a paper on one scale.
 """

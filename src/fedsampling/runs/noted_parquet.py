@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike
 from fedsampling.base.files import replacing
 
 MOST_NUMBERS = 2**26  # that a file is read with; the largest published one has 1.4 million
+# Levels of definition and repetition of the columns that are written: plain ones, and lists.
+LEVELS = {(1, 0), (3, 1)}
 SPLIT = "BYTE_STREAM_SPLIT"
 COMPRESSION: dict[str, Any] = {
     "compression": "brotli", "compression_level": 11, "write_statistics": False,
@@ -45,6 +47,11 @@ def read(content: bytes) -> pa.Table:
     A megabyte can declare billions of equal rows, and a single bit turns text into bytes.
     """
     file = pq.ParquetFile(pa.BufferReader(content))
+    # With other levels than its writer's, reading a column's metadata ends the whole process.
+    columns = [file.schema.column(place) for place in range(len(file.schema))]
+    levels = {(column.max_definition_level, column.max_repetition_level) for column in columns}
+    if not levels <= LEVELS:
+        raise ValueError("columns are declared otherwise than they were written")
     groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
     numbers = sum(group.column(k).num_values for group in groups for k in range(group.num_columns))
     if numbers > MOST_NUMBERS:

@@ -18,7 +18,7 @@ from typing import Any
 from fedsampling.base import input_states, inputs
 from fedsampling.base.code import RUN_IT, helpers
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import digest, guard, write_json
+from fedsampling.base.files import checked, digest, guard, write_json
 from fedsampling.experiments import config as configuration
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
@@ -35,6 +35,7 @@ from fedsampling.workflow.plan_file import Planned, read_plan, write_plan
 
 LOGS = Path("logs")
 CONFIG, PLAN, CALL_LOCK, JOBS_LOCK = "config.json", "plan.jsonl", "call.lock", "jobs.lock"
+EMPTIED = ("cards", "runs")  # folders in which Snakemake removes outputs before it makes them again
 CALL = "FEDSAMPLING_CALL"  # environment variable of a call's jobs: digest of its configuration
 
 
@@ -135,6 +136,8 @@ class Project:
         """Hold the results folder until this process ends; write the configuration and the plan."""
         locks.hold(self.folder / CALL_LOCK)
         self._check_no_other_jobs()
+        for name in EMPTIED:
+            checked(self.folder / name / "any")
         write_json(self.config_file, self.config.model_dump(mode="json"))
         write_plan(self.folder / PLAN, self._key, self._cached)
 

@@ -33,7 +33,7 @@ def test_claims_on_a_row_quote_its_best_and_its_random_selection():
     ("claim", "rounds", "verdict"),
     [
         ("c1", {"submodular": 99, "sampling": 10, "random": 12}, "reproduced"),
-        # The paper's factor, 1.25, is within the margin of none at all: the size does not count.
+        # The paper's factor, 1.25, is so close to 1 that its size is not judged.
         ("c1", {"submodular": 99, "sampling": 10, "random": 39}, "reproduced"),
         ("c1", {"submodular": 99, "sampling": 12, "random": 10}, "contradicted"),
         ("c1", {"submodular": 99, "sampling": 99, "random": 99}, "inconclusive"),

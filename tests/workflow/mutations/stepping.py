@@ -91,6 +91,7 @@ def project():
 def planned():
     """Return each step's parameters, outputs and function, in their order."""
     opened = project()
+    opened.write()  # as the Snakefile does
     plan = opened.plan
     made_from = getattr(opened, "made_from", opened.digests.get)
     of_job = getattr(opened, "job_made_from", plan.made_from)
