@@ -62,7 +62,8 @@ TESTS = {
     "samplers/users/run_view": "samplers/test_one_run",
     "samplers/users/files": "samplers/test_scheme experiments/test_own_schemes",
     "theory/heterogeneity": "theory/test_heterogeneity samplers/test_latency",
-    "theory/weights": "theory/test_weights theory/test_gain papers/fraboni2022general/test_theory",
+    "theory/improvement": "theory/test_improvement",
+    "theory/weights": "theory/test_weights papers/fraboni2022general/test_theory",
 }
 LIBRARIES = ("hypothesis", "pandas", "pydantic", "scipy.optimize", "scipy.stats", "torch", "yaml")
 

@@ -27,7 +27,7 @@ REFERENCE = {
     "checks": ("Checks of samplers", ["samplers.checks.check"]),
     "partitions": ("Partitions", ["data.partitions", "data.federated"]),
     "statistics": ("Statistics", ["evidence.statistics"]),
-    "theory": ("Closed forms", ["theory.weights", "theory.heterogeneity"]),
+    "theory": ("Closed forms", ["theory.weights", "theory.improvement", "theory.heterogeneity"]),
     "adapters": ("Adapters", ["adapters.flower", "adapters.pfl"]),
 }
 

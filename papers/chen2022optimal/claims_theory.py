@@ -10,7 +10,7 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
-from fedsampling.theory.weights import improvement_factor
+from fedsampling.theory.improvement import improvement_factor
 
 from .courses import population
 

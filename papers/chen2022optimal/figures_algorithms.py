@@ -24,7 +24,7 @@ from fedsampling.report.drawing.style import (
     VERMILION,
     panels,
 )
-from fedsampling.theory.weights import improvement_factor
+from fedsampling.theory.improvement import improvement_factor
 
 from .courses import EXACT, curve, points, population, title
 

@@ -27,7 +27,7 @@ from fedsampling.experiments.simulations.simulation import (
     tidy,
 )
 from fedsampling.samplers.optimal import approximate_probabilities, probabilities
-from fedsampling.theory.weights import improvement_factor, sampling_variance
+from fedsampling.theory.improvement import improvement_factor, sampling_variance
 
 from .theory import Constants, bound, constants, step_limit
 

@@ -25,7 +25,7 @@ from fedsampling.base.streams import Draws
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.draws import distinct
 from fedsampling.samplers.protocol.slots import Setup, Slots, View
-from fedsampling.theory.weights import improvement_factor, sampling_variance, variance_ratio
+from fedsampling.theory.improvement import improvement_factor, sampling_variance, variance_ratio
 
 TOLERANCE = 1e-12  # tolerance for C in Algorithm 2, which is 1 exactly if nothing was capped
 EXCHANGE_BITS = 64  # bits that a client sends in one exchange of AOCS: t_i, two floats

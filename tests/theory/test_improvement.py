@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsampling.samplers.optimal import approximate_probabilities, probabilities
-from fedsampling.theory.weights import improvement_factor, sampling_variance, variance_ratio
+from fedsampling.theory.improvement import improvement_factor, sampling_variance, variance_ratio
 
 
 def test_variance_is_that_of_all_sets_of_reporters():
