@@ -9,6 +9,7 @@ from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.claims import Confirmation
+from fedsampling.runs.places import RESULTS
 from fedsampling.workflow import decide as deciding
 from fedsampling.workflow.decide import Step, _expected_seconds, _so_far, _table, decide
 from fedsampling.workflow.project import Project
@@ -103,6 +104,29 @@ def test_a_look_runs_its_seeds_with_the_users_settings(opened, monkeypatch, tmp_
     assert (config["mirror"], config["run"], config["scale"]) == (str(tmp_path), "decide", "paper")
     seeds = config["overrides"]["rizk2022importance"]["confirm_longer"]["seeds"]
     assert seeds == [1000, 1001, 1002]
+
+
+@pytest.mark.parametrize(
+    ("cores", "ran", "last"),
+    [
+        ("1", [], "1 claim left; the shortest look takes 2.0 hours on 1 core, which is more than"),
+        ("2", ["first/c1"], "no claim is left with a look to run"),
+    ],
+)
+def test_a_look_runs_if_all_cores_finish_it_in_time(opened, monkeypatch, cores, ran, last):
+    names = []
+    monkeypatch.setattr(deciding, "_steps", lambda *_: ([] if names else [STEP], []))
+    monkeypatch.setattr(deciding, "_run", lambda step, *_: not names.append(step.name))
+    project = replace(opened(), results=RESULTS)
+    *_, line = decide(project, ["rizk2022importance"], 1.5, dry_run=False, cores=cores)
+    assert names == ran
+    assert line.startswith(last)
+
+
+@pytest.mark.parametrize("cores", ["0", "-1", "two"])
+def test_the_number_of_cores_is_checked_before_anything_runs(opened, cores):
+    with pytest.raises(InputError, match=f"cores: '{cores}' is invalid; must be a number above 0"):
+        [*decide(opened(), [], 1.0, dry_run=False, cores=cores)]
 
 
 def test_embedded_data_decide_no_claim(opened):

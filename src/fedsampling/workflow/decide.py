@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from fedsampling.base import machine
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.files import write_text
 from fedsampling.base.text import listed, plural, show
@@ -66,9 +67,13 @@ class Step:
 def decide(
     project: Project, names: Sequence[str], hours: float | None, dry_run: bool, cores: str
 ) -> Iterator[str]:
-    """Print each open claim's next look in the order of its price; run them within `hours`."""
+    """Print each open claim's next look in the order of its price; run them within `hours`.
+
+    A look fits if all cores finish it in time; one of unknown price is tried.
+    """
     if not dry_run and hours is None:
         raise InputError("hours: missing; give --hours H, or --dry-run")
+    _number(cores)
     if not dry_run and project.results != RESULTS:
         fix = f"its runs are Snakemake's, in {RESULTS}/; leave it out, or add --dry-run"
         raise InputError(f"--results {project.results}: {fix}")
@@ -82,9 +87,9 @@ def decide(
             yield from _table(steps, finished)
             return
         left = hours - (monotonic() - begin) / 3600 if hours else 0.0
-        affordable = [step for step in steps if step.hours is None or step.hours <= left]
+        affordable = [step for step in steps if (step.hours or 0.0) <= left * _number(cores)]
         if not affordable:
-            yield f"{plural(len(steps), 'claim')} left; the next look does not fit into the time"
+            yield _what_is_left(steps, _number(cores))
             return
         step = affordable[0]
         yield _sentence(step) + step.so_far
@@ -92,6 +97,26 @@ def decide(
             exhausted.add(step.name)
             yield f"{step.name}: its runs failed; run the same command to resume"
         project = replace(project)  # whose plan sees the runs that have finished
+
+
+def _what_is_left(steps: Sequence[Step], cores: int) -> str:
+    """Say why no further look runs: none is left, or the shortest takes too long."""
+    if not steps:
+        return "no claim is left with a look to run"
+    shortest = min(step.hours or 0.0 for step in steps) / cores
+    return (
+        f"{plural(len(steps), 'claim')} left; the shortest look takes {show(shortest, 2)} hours "
+        f"on {plural(cores, 'core')}, which is more than is left"
+    )
+
+
+def _number(cores: str) -> int:
+    """Return the number that Snakemake's ``--cores`` means."""
+    if cores == "all":
+        return machine.cores()
+    if not cores.isdecimal() or not int(cores):
+        raise InputError(f"cores: {cores!r} is invalid; must be a number above 0, or 'all'")
+    return int(cores)
 
 
 def _with_all_claims(project: Project, names: Sequence[str]) -> Project:
