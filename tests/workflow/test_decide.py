@@ -11,7 +11,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.evidence.claims import Confirmation
 from fedsampling.runs.places import RESULTS
 from fedsampling.workflow import decide as deciding
-from fedsampling.workflow.decide import Step, _expected_seconds, _so_far, _table, decide
+from fedsampling.workflow.decide import NO_LOOK, Step, _expected_seconds, _so_far, _table, decide
 from fedsampling.workflow.project import Project
 
 STEP = Step(
@@ -45,6 +45,7 @@ def test_claims_that_share_runs_count_them_once():
     assert first.endswith("2.0 core-hours; open: order and size; 2.0 in all")
     assert second.endswith("3.0 core-hours; open: order and size; 3.0 in all")
     assert "the next looks take 3.0 core-hours" in total
+    assert [*_table([], ["c3: confirmed"])] == ["c3: confirmed", NO_LOOK]
 
 
 def test_a_step_after_the_first_look_says_what_fresh_seeds_show():
@@ -110,7 +111,7 @@ def test_a_look_runs_its_seeds_with_the_users_settings(opened, monkeypatch, tmp_
     ("cores", "ran", "last"),
     [
         ("1", [], "1 claim left; the shortest look takes 2.0 hours on 1 core, which is more than"),
-        ("2", ["first/c1"], "no claim is left with a look to run"),
+        ("2", ["first/c1"], NO_LOOK),
     ],
 )
 def test_a_look_runs_if_all_cores_finish_it_in_time(opened, monkeypatch, cores, ran, last):

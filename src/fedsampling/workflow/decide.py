@@ -31,6 +31,7 @@ from fedsampling.workflow.confirm import confirmations
 from fedsampling.workflow.project import Project
 
 RESULTS_NAME = "decide"  # subfolder of the results, so that a report's plan stays as it is
+NO_LOOK = "no claim is left with a look to run"
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def decide(
 def _what_is_left(steps: Sequence[Step], cores: int) -> str:
     """Say why no further look runs: none is left, or the shortest takes too long."""
     if not steps:
-        return "no claim is left with a look to run"
+        return NO_LOOK
     shortest = min(step.hours or 0.0 for step in steps) / cores
     return (
         f"{plural(len(steps), 'claim')} left; the shortest look takes {show(shortest, 2)} hours "
@@ -279,6 +280,9 @@ def _table(steps: Sequence[Step], others: Sequence[str]) -> Iterator[str]:
             counted[name] = max(hours, counted.get(name, 0.0))
         yield f"{_sentence(step)}; {show(sum(counted.values()), 2)} in all{step.so_far}"
     yield from others
+    if not steps:
+        yield NO_LOOK
+        return
     yield (
         f"{plural(len(steps), 'claim')} to confirm; the next looks take "
         f"{show(sum(counted.values()), 2)} core-hours. 'fedsampling decide --hours H' runs them in "
