@@ -14,6 +14,7 @@ from fedsampling.evidence import joining, summaries
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
 from fedsampling.runs import store
+from fedsampling.runs.rows import rows_of
 
 SEEDS = (0, 1, 5)
 JOB = "p/e/base/md/block-0"
@@ -136,7 +137,7 @@ class TestProvenance:
         rows = {"at": [1, 1] * 4, "metric": np.repeat(names, 2), "value": np.ravel(values)}
         table = pd.concat([run_table(0), pd.DataFrame(rows)], ignore_index=True)
         path, facts = tmp_path / "selections.csv", {"scale": "quick"}
-        result = store.Result(table, metadata(0))
+        result = store.Result(rows_of(table), metadata(0))
         joining.write([("base", "md", result)], {}, facts, runs.out, path)
         assert path.read_text().splitlines() == [
             "case,sampler,seed,round,client,weight,reported,seconds",
@@ -145,7 +146,7 @@ class TestProvenance:
         ]
         with_others = summaries.load(runs.out)
         joining.write(
-            [("base", "md", store.Result(run_table(0), metadata(0)))], {}, facts, runs.out
+            [("base", "md", store.Result(rows_of(run_table(0)), metadata(0)))], {}, facts, runs.out
         )
         pd.testing.assert_frame_equal(with_others.rows, summaries.load(runs.out).rows)
 

@@ -17,6 +17,7 @@ from fedsampling.report.drawing import saving, views
 from fedsampling.report.drawing.artefacts import Artefact
 from fedsampling.report.drawing.style import panels, printed_level
 from fedsampling.report.which_sampler.advice import RUNS_IN
+from fedsampling.runs.rows import rows_of
 from fedsampling.runs.store import Result
 
 HOSTILE = '<script>alert("1")</script> & <b>"bold"</b>'
@@ -111,7 +112,7 @@ def _summarise(root, key, hashes):
         (
             *("base", "md"),
             Result(
-                table,
+                rows_of(table),
                 {
                     **origin,
                     "hash": name,

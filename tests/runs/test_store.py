@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.runs import noted_parquet, places, store
+from fedsampling.runs.rows import rows_of
 
 HASH, OTHER_HASH = "ab" + "0" * 18, "ab" + "1" * 18
 METADATA = {"hash": HASH, "code": "c1", "spec": {"seed": 3}, "seconds": 1.5}
@@ -27,7 +28,7 @@ def rewrite(path, change):
 
 
 def result(table, **metadata):
-    return store.Result(table, METADATA | {"digest": store.digest(table)} | metadata)
+    return store.Result(rows_of(table), METADATA | {"digest": store.digest(table)} | metadata)
 
 
 def test_a_run_is_read_back_with_its_metadata(tmp_path):

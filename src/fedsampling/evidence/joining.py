@@ -15,6 +15,7 @@ from fedsampling.base.files import decoding, read_bytes, remove, write_text
 from fedsampling.evidence.selections import are_selections, selections
 from fedsampling.evidence.summaries import SUMMARY, VARYING, digest, joined
 from fedsampling.runs import noted_parquet, store
+from fedsampling.runs.rows import joined as joined_rows
 
 SELECTIONS = [
     *("case", "sampler", "seed", "round", "client", "weight", "reported", "seconds"),
@@ -87,13 +88,18 @@ def write(
     for case, _, result in runs:
         metadata.setdefault(case, []).append(result.metadata)
     by_case = {case: provenance(runs) for case, runs in metadata.items()}
-    rows = pd.concat([result.table for _, _, result in runs], ignore_index=True)
-    lengths = [len(result.table) for _, _, result in runs]
-    rows = rows.assign(
-        case=pd.Categorical([case for case, _, _ in runs]).repeat(lengths),
-        sampler=pd.Categorical([sampler for _, sampler, _ in runs]).repeat(lengths),
-        seed=np.repeat([result.metadata["spec"]["seed"] for _, _, result in runs], lengths),
-        metric=rows["metric"].astype("category"),
+    every = joined_rows([result.rows for _, _, result in runs])
+    lengths = [len(result.rows) for _, _, result in runs]
+    metrics = pd.Index(every.names, dtype="str")
+    rows = pd.DataFrame(
+        {
+            "at": every.at,
+            "metric": pd.Categorical.from_codes(every.metric, metrics),
+            "value": every.value,
+            "case": pd.Categorical([case for case, _, _ in runs]).repeat(lengths),
+            "sampler": pd.Categorical([sampler for _, sampler, _ in runs]).repeat(lengths),
+            "seed": np.repeat([result.metadata["spec"]["seed"] for _, _, result in runs], lengths),
+        }
     )
     if (recorded := are_selections(rows)).any():
         if selected is not None:

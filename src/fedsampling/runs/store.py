@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
-from fedsampling.base.arrays import Array, Bools, Ints
+from fedsampling.base.arrays import Array, Bools
 from fedsampling.base.errors import CorruptError
 from fedsampling.base.files import checked, decoding, read_bytes, rename
-from fedsampling.runs.noted_parquet import as_written, read, smallest, verified, write
+from fedsampling.runs.noted_parquet import read, smallest, verified, write
 from fedsampling.runs.places import path_of, paths_of_versions, published_runs
+from fedsampling.runs.rows import Rows, digest, digest_of, joined, rows_of
 
 RUN, RUNS = "fedsampling.run", "fedsampling.runs"  # kinds of files
 ROUNDED_KINDS = ("federated", "network")  # kinds of runs with rounded published values
@@ -47,11 +48,16 @@ VALUES = "value/"  # prefix of the columns with the values of one metric
 class Result:
     """A finished run."""
 
-    table: pd.DataFrame  # columns ``at``, ``metric``, ``value``
+    rows: Rows
     # ``spec`` (settings, data, seed), ``hash``, ``digest`` of the table, ``code`` fingerprint,
     # ``inputs`` (hashes of the data files), ``package``, ``commit``, ``versions``, ``kernels``
     # (environment variables that select them), ``device``, ``started``, ``seconds`` and ``peak_mb``
     metadata: Mapping[str, Any]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The run's rows: columns ``at``, ``metric``, ``value``."""
+        return self.rows.table()
 
 
 def lease_of(store: Path, run_hash: str, code: str) -> Path:
@@ -139,7 +145,7 @@ def load(path: Path) -> Result:
         intact = digest(table) == metadata["digest"]
     if not intact:
         raise CorruptError(f"{path}: corrupt: the table does not match its digest; {fix}")
-    return Result(table, metadata)
+    return Result(rows_of(table), metadata)
 
 
 def seconds(path: Path) -> float | None:
@@ -154,19 +160,18 @@ def save_together(path: Path, runs: Iterable[Result]) -> None:
     """Write the runs of an experiment to one file, atomically and in the order of their hashes."""
     ordered = sorted(runs, key=lambda run: run.metadata["hash"])
     metadata = [json.dumps(run.metadata, sort_keys=True) for run in ordered]
-    table = pd.concat([run.table for run in ordered], ignore_index=True)
-    lengths = [len(run.table) for run in ordered]
-    codes, metrics = pd.factorize(table["metric"].astype(str), sort=True)
+    every = joined([run.rows for run in ordered])
+    lengths = [len(run.rows) for run in ordered]
     columns: dict[str, Any] = {
         "hash": [run.metadata["hash"] for run in ordered],
         "metadata": metadata,
-        "at": _lists(table["at"].to_numpy(np.int64), lengths),
-        "metric": _lists(metrics.to_numpy(object)[codes], lengths),
+        "at": _lists(every.at, lengths),
+        "metric": _lists(every.names[every.metric], lengths),
     }
-    values, row = table["value"].to_numpy(np.float64), np.repeat(np.arange(len(ordered)), lengths)
+    values, row = every.value, np.repeat(np.arange(len(ordered)), lengths)
     by_metric = {}
-    for code, metric in enumerate(metrics):
-        is_metric = codes == code
+    for code, metric in enumerate(every.names):
+        is_metric = every.metric == code
         counts = np.bincount(row[is_metric], minlength=len(ordered))
         by_metric[f"{VALUES}{metric}"] = _lists(values[is_metric], counts)
     rows, options = smallest(
@@ -181,7 +186,7 @@ def as_published(run: Result) -> Result:
     if run.metadata["spec"]["settings"]["kind"] not in ROUNDED_KINDS:
         return run
     table = rounded(run.table)
-    return Result(table, {**run.metadata, "digest": digest(table)})
+    return Result(rows_of(table), {**run.metadata, "digest": digest(table)})
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
@@ -226,41 +231,38 @@ def _load_file(path: Path, changed: int) -> Mapping[str, Result]:
     texts = rows["metadata"].to_pylist()
     if _digest_of_all(texts) != verified(rows.schema, RUNS)["digest"]:
         raise ValueError("the metadata do not match their digest")
-    table = _flat(rows)
-    at, value = (table[name].to_numpy() for name in ("at", "value"))
-    codes, metrics = pd.factorize(table["metric"])
-    names = metrics.to_numpy(object)  # much faster to index and to iterate over
-    metrics_of: dict[bytes, bytes] = {}  # runs of an experiment mostly have the same metrics
+    every = _flat(rows)
+    lines: dict[bytes, bytes] = {}  # runs of an experiment mostly have the same metrics
     ends = np.cumsum(rows["at"].combine_chunks().value_lengths().to_numpy())
     runs = {}
-    for metadata, start, end in zip(map(json.loads, texts), [0, *ends], ends, strict=False):
-        key = codes[start:end].tobytes()
-        if key not in metrics_of:
-            metrics_of[key] = "\n".join(names[codes[start:end]]).encode()
-        if _digest(at[start:end], metrics_of[key], value[start:end]) != metadata["digest"]:
+    for metadata, begin, end in zip(map(json.loads, texts), [0, *ends], ends, strict=False):
+        part = every.cut(begin, end)
+        key = part.metric.tobytes()
+        if key not in lines:
+            lines[key] = "\n".join(part.names[part.metric]).encode()
+        if digest_of(part.at, lines[key], part.value) != metadata["digest"]:
             raise ValueError("a table does not match its digest")
-        part = table.iloc[start:end]  # a view, much faster than a new frame
-        part.index = pd.RangeIndex(end - start)
         runs[metadata["hash"]] = Result(part, metadata)
     if rows["hash"].to_pylist() != list(runs):
         raise ValueError("the hashes do not match the runs")
     return runs
 
 
-def _flat(rows: pa.Table) -> pd.DataFrame:
-    """Join the tables of all runs of a file."""
+def _flat(rows: pa.Table) -> Rows:
+    """Join the rows of all runs of a file."""
     lists = rows.drop_columns(["hash", "metadata"])
     flat = {name: lists[name].combine_chunks().flatten() for name in lists.column_names}
-    metric = flat["metric"]
+    encoded = flat["metric"].dictionary_encode()
+    metric = encoded.indices.to_numpy().astype(np.int64)
+    names = np.array(encoded.dictionary.to_pylist(), dtype=object)
     if "value" in flat:
         value = flat["value"].to_numpy()
     else:
-        encoded = metric.dictionary_encode()
-        codes, names = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
-        value = np.empty(len(codes))
+        value = np.empty(len(metric))
         for code, name in enumerate(names):
-            value[codes == code] = flat[f"{VALUES}{name}"].to_numpy()
-    return _plain(pd.DataFrame({"at": flat["at"], "metric": metric.to_pandas(), "value": value}))
+            value[metric == code] = flat[f"{VALUES}{name}"].to_numpy()
+    at = flat["at"].to_numpy()
+    return Rows(at.astype(np.int64), metric, value.astype(np.float64), names)
 
 
 def _digest_of_all(metadata: Iterable[str]) -> str:
@@ -280,17 +282,3 @@ def _make_folder(store: Path, folder: Path) -> None:
         if not folder.is_dir():
             folder.mkdir()
             folder.chmod(store.stat().st_mode & 0o7777)
-
-
-def digest(table: pd.DataFrame) -> str:
-    """Return the SHA-256 of a run table's content, which is the same on all machines."""
-    metrics = "\n".join(table["metric"].astype(str)).encode()
-    return _digest(table["at"].to_numpy(np.int64), metrics, table["value"])
-
-
-def _digest(at: Ints, metrics: bytes, value: ArrayLike) -> str:
-    content = hashlib.sha256()
-    content.update(at.tobytes())
-    content.update(metrics)
-    content.update(as_written(value))
-    return content.hexdigest()
