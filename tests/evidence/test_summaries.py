@@ -14,7 +14,7 @@ from fedsampling.evidence import joining, summaries
 from fedsampling.evidence.statistics import mean
 from fedsampling.evidence.summaries import Summary
 from fedsampling.runs import store
-from fedsampling.runs.rows import rows_of
+from fedsampling.runs.rows import digest, rows_of
 
 SEEDS = (0, 1, 5)
 JOB = "p/e/base/md/block-0"
@@ -35,7 +35,7 @@ class Runs:
         self.paths = {s: store.save(self.store, run_table(s), metadata(s)) for s in SEEDS}
         self.seeds = {path.stem.partition("-")[0]: seed for seed, path in self.paths.items()}
         runs = [
-            {"hash": name, "seed": seed, "digest": store.digest(run_table(seed))}
+            {"hash": name, "seed": seed, "digest": digest(run_table(seed))}
             for name, seed in self.seeds.items()
         ]
         self.manifest.write_text(json.dumps({"job": JOB, "runs": runs}))

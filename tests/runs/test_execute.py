@@ -13,6 +13,7 @@ from fedsampling.experiments.papers import load_paper
 from fedsampling.experiments.specs import Job, jobs
 from fedsampling.runs import execute as runs
 from fedsampling.runs import store
+from fedsampling.runs.rows import digest
 
 PAPER = "rizk2022importance"
 
@@ -41,7 +42,7 @@ def test_metadata_record_the_origin_of_a_run(tmp_path):
     planned, _ = job([4, 2])
     for run, spec in zip(manifest["runs"], planned.runs, strict=True):
         loaded = store.find([tmp_path / "store"], run["hash"], None)
-        assert loaded.metadata["digest"] == run["digest"] == store.digest(loaded.table)
+        assert loaded.metadata["digest"] == run["digest"] == digest(loaded.table)
         assert (loaded.metadata["hash"], loaded.metadata["spec"]) == (spec.hash, spec.identity)
         assert re.fullmatch("[0-9a-f]{16}", loaded.metadata["code"])
         assert loaded.metadata["kernels"]["MKL_CBWR"] == os.environ["MKL_CBWR"]

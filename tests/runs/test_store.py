@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import Config
 from fedsampling.runs import noted_parquet, places, store
-from fedsampling.runs.rows import rows_of
+from fedsampling.runs.rows import digest, rows_of
 
 HASH, OTHER_HASH = "ab" + "0" * 18, "ab" + "1" * 18
 METADATA = {"hash": HASH, "code": "c1", "spec": {"seed": 3}, "seconds": 1.5}
@@ -28,7 +28,7 @@ def rewrite(path, change):
 
 
 def result(table, **metadata):
-    return store.Result(rows_of(table), METADATA | {"digest": store.digest(table)} | metadata)
+    return store.Result(rows_of(table), METADATA | {"digest": digest(table)} | metadata)
 
 
 def test_a_run_is_read_back_with_its_metadata(tmp_path):
@@ -36,7 +36,7 @@ def test_a_run_is_read_back_with_its_metadata(tmp_path):
     assert path == tmp_path / "ab" / f"{HASH}-c1.parquet" == store.path_of(tmp_path, HASH, "c1")
     loaded = store.load(path)
     pd.testing.assert_frame_equal(loaded.table, TABLE, check_dtype=False)
-    assert loaded.metadata == {**METADATA, "digest": store.digest(TABLE)}
+    assert loaded.metadata == {**METADATA, "digest": digest(TABLE)}
 
 
 ROWS = st.tuples(
@@ -59,12 +59,12 @@ def test_any_table_is_read_back_exactly(tmp_path_factory, rows):
 
 def test_the_digest_depends_only_on_the_content():
     equal = TABLE.astype({"at": "int32", "metric": "category"}).set_index(np.array([7, 8, 9]))
-    assert store.digest(equal) == store.digest(TABLE)
-    assert store.digest(TABLE) == KNOWN
+    assert digest(equal) == digest(TABLE)
+    assert digest(TABLE) == KNOWN
     for column, value in (("at", 5), ("metric", "c"), ("value", 1.0000000000000002)):
         changed = TABLE.copy()
         changed.loc[0, column] = value
-        assert store.digest(changed) != store.digest(TABLE)
+        assert digest(changed) != digest(TABLE)
 
 
 def test_a_truncated_file_is_renamed_and_its_run_can_be_stored_again(tmp_path):

@@ -17,6 +17,7 @@ from fedsampling.evidence import joining, summaries
 from fedsampling.learning.training.checkpoint import Checkpoint, Snapshot
 from fedsampling.learning.training.history import JobHistory
 from fedsampling.runs import store
+from fedsampling.runs.rows import digest
 
 PUBLISHED = ROOT / "published_runs" / "chen2022optimal" / "dsgd_near.parquet"
 JOB = "chen2022optimal/dsgd_near/base/full/block-0"
@@ -101,7 +102,7 @@ KINDS = [run_file, published_file, summary_file, manifest_file, checkpoint_file,
 
 
 def _content(run):
-    return store.digest(run.table), dict(run.metadata)
+    return digest(run.table), dict(run.metadata)
 
 
 def mutated(content, chance):

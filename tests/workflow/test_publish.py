@@ -17,7 +17,7 @@ from fedsampling.report import data_cards
 from fedsampling.runs import places, store
 from fedsampling.runs.execute import execute
 from fedsampling.runs.places import CARDS, INDEX, published_runs
-from fedsampling.runs.rows import rows_of
+from fedsampling.runs.rows import digest, rows_of
 from fedsampling.workflow import plan as workflow
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.publish import publish_runs
@@ -158,7 +158,7 @@ def test_an_index_that_leads_out_of_its_folder_is_corrupt(tmp_path, name):
 def test_only_values_of_training_are_rounded():
     table = pd.DataFrame({"at": [0, 1], "metric": "accuracy", "value": [1 / 3, 0.83]})
     for kind, third in (("network", float(np.float32(1 / 3))), ("weights", 1 / 3)):
-        noted = {"spec": {"settings": {"kind": kind}}, "digest": store.digest(table)}
+        noted = {"spec": {"settings": {"kind": kind}}, "digest": digest(table)}
         run = store.as_published(store.Result(rows_of(table), noted))
         assert run.table["value"].tolist() == [third, 0.83]
-        assert run.metadata["digest"] == store.digest(run.table)
+        assert run.metadata["digest"] == digest(run.table)

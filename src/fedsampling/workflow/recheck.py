@@ -33,6 +33,7 @@ from fedsampling.runs import store
 from fedsampling.runs.environment import choose_products, device
 from fedsampling.runs.execute import locate_shared
 from fedsampling.runs.places import run_stores
+from fedsampling.runs.rows import digest
 from fedsampling.workflow.project import Project
 
 SPOT_CHECK_SECONDS = 20.0  # processor time of a spot check
@@ -80,7 +81,7 @@ def _recheck(project: Project, share: float | None, seed: int | None) -> list[Re
         if late and is_sensitive(job.simulation, run, table, context):
             outcome = "rounding"
         same = of_same_metrics(table, before.table)
-        if before.metadata["digest"] in (store.digest(same), store.digest(store.rounded(same))):
+        if before.metadata["digest"] in (digest(same), digest(store.rounded(same))):
             outcome, difference = "equal", 0.0
         recomputed.append(Recomputed(job.name, run.seed, run.hash, outcome, difference, until))
         spent = time.process_time() - start

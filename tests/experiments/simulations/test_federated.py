@@ -9,7 +9,7 @@ from tests.helpers.small_runs import column as curve
 
 from fedsampling.experiments.simulations import federated
 from fedsampling.learning.training.convex import MODELS
-from fedsampling.runs.store import digest
+from fedsampling.runs.rows import digest
 
 SAMPLERS = {
     "fedavg": {"name": "uniform", "m": 3},

@@ -7,7 +7,7 @@ from tests.helpers.small_network import without_tests
 from fedsampling.experiments.simulations.federated import at_optimum, build_sampler
 from fedsampling.learning.training.convex import MODELS, ConvexLearner, ConvexWork
 from fedsampling.learning.training.loop import measuring, train
-from fedsampling.runs.store import digest
+from fedsampling.runs.rows import digest
 from fedsampling.samplers.basic import MD, Uniform
 from fedsampling.samplers.isfedavg import ISFedAvg
 from fedsampling.samplers.protocol.prepared import prepared

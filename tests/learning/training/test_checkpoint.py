@@ -18,7 +18,7 @@ from fedsampling.learning.training.history import JobHistory
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.participation import Participation
-from fedsampling.runs.store import digest
+from fedsampling.runs.rows import digest
 from fedsampling.samplers.clustered import ClusteredSimilarity
 from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup

@@ -19,7 +19,7 @@ from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.observing import observations_for
 from fedsampling.learning.training.step import sample_losses
-from fedsampling.runs.store import digest
+from fedsampling.runs.rows import digest
 from fedsampling.samplers.protocol.base import scheme
 from fedsampling.samplers.protocol.draws import distinct
 from fedsampling.samplers.protocol.prepared import prepared

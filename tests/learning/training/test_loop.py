@@ -6,7 +6,7 @@ import pytest
 from fedsampling.learning.training.history import JobHistory
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.until import Until
-from fedsampling.runs.store import digest
+from fedsampling.runs.rows import digest
 
 
 def test_a_seeds_table_does_not_depend_on_the_other_seeds(problem, variant):
