@@ -39,7 +39,7 @@ ROUNDED_KINDS = ("federated", "network")  # kinds of runs with rounded published
 BITS = 24  # binary digits of rounded values
 SHORT_DIGITS, SHORT_GAP = 6, 1e-12  # decimal digits of numbers that are not rounded
 COLUMNS = ["at", "metric", "value"]
-CACHED_FILES = 8  # of published runs; all of the cross matrix take 0.7 GB
+CACHED_FILES = 8  # of published runs; all of the cross matrix take 0.6 GB
 CORRUPT = ".corrupt"  # suffix of files that failed their digest, which are not read again
 VALUES = "value/"  # prefix of the columns with the values of one metric
 
