@@ -9,6 +9,7 @@ from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
 from fedsampling.evidence.claims import Confirmation
+from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.places import RESULTS
 from fedsampling.workflow import decide as deciding
 from fedsampling.workflow.decide import NO_LOOK, Step, _expected_seconds, _so_far, _table, decide
@@ -24,6 +25,23 @@ STEP = Step(
     look=1,
     looks=4,
     hours_of={"confirm_a": 2.0},
+)
+SEEN = Confirmation(
+    verdict="inconclusive",
+    ours="1.2 [0.9, 1.6]",
+    reason="",
+    parts={"order": "holds", "size": "open"},
+    drawn=(),
+    readings=(),
+    grade="preliminary",
+    draws="training",
+    seeds=3,
+    look=1,
+    looks=(3, 5),
+    hours=1.0,
+    registered="",
+    commit="",
+    first_run="",
 )
 
 
@@ -49,26 +67,16 @@ def test_claims_that_share_runs_count_them_once():
 
 
 def test_a_step_after_the_first_look_says_what_fresh_seeds_show():
-    seen = Confirmation(
-        verdict="inconclusive",
-        ours="1.2 [0.9, 1.6]",
-        reason="",
-        parts={"order": "holds", "size": "open"},
-        drawn=(),
-        readings=(),
-        grade="preliminary",
-        draws="training",
-        seeds=3,
-        look=1,
-        looks=(3, 5),
-        hours=1.0,
-        registered="",
-        commit="",
-        first_run="",
-    )
-    first, _ = _table([replace(STEP, so_far=_so_far(seen))], [])
+    first, _ = _table([replace(STEP, so_far=_so_far(SEEN))], [])
     assert first.splitlines()[1] == "    3 fresh seeds: 1.2 [0.9, 1.6]; decided: order: holds"
-    assert _so_far(replace(seen, look=0)) == _so_far(None) == ""
+    assert _so_far(replace(SEEN, look=0)) == _so_far(None) == ""
+
+
+def test_a_claim_that_its_runs_could_not_judge_keeps_all_parts_open(opened, monkeypatch):
+    monkeypatch.setattr(deciding, "_hours", lambda *_: {})
+    paper = load_paper("harshvardhan2025latency", PAPERS)
+    step = deciding._next_look(paper, "c7", replace(SEEN, parts={}), opened())
+    assert step.open_parts == tuple(paper.claims["c7"].parts)
 
 
 def test_a_price_rests_on_fresh_runs_then_on_the_samplers_then_on_the_cases():

@@ -177,7 +177,9 @@ def _next_look(
     done = confirmation.look if confirmation else 0
     if done == len(looks):
         return None
-    parts = confirmation.parts if confirmation else dict.fromkeys(paper.claims[claim].parts, "open")
+    # A claim that cannot be judged, as no sampler reaches the target, has no parts yet.
+    judged = confirmation.parts if confirmation else {}
+    parts = judged or dict.fromkeys(paper.claims[claim].parts, "open")
     scale = next(name for name in LARGEST_FIRST if experiments[0].get(name, {}) is not None)
     return Step(
         paper=paper.key,
