@@ -8,7 +8,7 @@ import pytest
 from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.verdicts import Interval, Reading
 from fedsampling.report.claim_axes import axes, settings_plots
-from fedsampling.report.claim_strips import strips
+from fedsampling.report.claim_strips import row_number, strips
 
 
 def claim(*drawn, id="c1"):
@@ -92,3 +92,11 @@ class TestStrips:
         fresh = SimpleNamespace(drawn=(replace(GAP, name="another gap", value=20.0),))
         bars = strips([replace(claim(GAP), confirmation=fresh)]).of["c1"].bars
         assert [(bar.text[:4], bar.is_fresh) for bar in bars] == [("8.00", False), ("20.0", True)]
+
+    def test_a_row_without_a_scale_shows_fresh_seeds_too(self):
+        explored = Interval("order", "loss (Holm-corrected)", 0.02, -0.04, 0.08, least=0.0)
+        fresh = SimpleNamespace(drawn=(replace(explored, value=0.05, low=0.01, high=0.1),))
+        assert row_number(claim(explored)) == "0.0200 [−0.0400, 0.0800] loss"
+        judged = replace(claim(explored), confirmation=fresh)
+        assert row_number(judged) == "0.0500 [0.0100, 0.100] loss"
+        assert row_number(claim()) == ""

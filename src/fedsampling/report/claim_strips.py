@@ -72,6 +72,19 @@ def strips(claims: Iterable[Claim]) -> Strips | None:
     )
 
 
+def row_number(claim: Claim) -> str:
+    """Write the first number of a claim without a scale; as on the scale, of fresh seeds if any.
+
+    Empty if the claim has no number.
+    """
+    if not claim.drawn:
+        return ""
+    fresh = claim.confirmation.drawn if claim.confirmation else ()
+    shown = [claim.drawn[0], *_like(claim.drawn[0], fresh)][-1]
+    unit = shown.unit.partition(",")[0].replace(" (Holm-corrected)", "")
+    return f"{interval_text(shown)} {unit}"
+
+
 def _ratios(claim: Claim) -> list[Interval]:
     """Return a claim's main number over its reference: of exploring runs, and of fresh seeds."""
     fresh = claim.confirmation.drawn if claim.confirmation else ()

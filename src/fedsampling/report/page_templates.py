@@ -46,6 +46,7 @@ SITE_PAGES: Mapping[str, str] = {
 FILTERS = (
     dataset_name,
     claim_axes.axes,
+    claim_strips.row_number,
     claim_strips.strips,
     formats.exhibit_name,
     formats.in_words,
