@@ -14,7 +14,7 @@ from fedsampling.experiments import fingerprints
 
 RESULTS = dict(of_results())  # after which the results are the same
 # Files of what the paper, or only this call's selection, leaves out stay; no page shows them.
-KEPT = ("artefacts/", "explorer/", "summaries/")
+KEPT = ("artefacts/", "cards/", "explorer/", "summaries/")
 
 
 def built(root):
