@@ -99,4 +99,3 @@ class TestStrips:
         assert row_number(claim(explored)) == "0.0200 [−0.0400, 0.0800] loss"
         judged = replace(claim(explored), confirmation=fresh)
         assert row_number(judged) == "0.0500 [0.0100, 0.100] loss"
-        assert row_number(claim()) == ""

@@ -4,7 +4,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsampling.runs.rows import joined, rows_of
+from fedsampling.runs.rows import joined_rows, rows_of
 
 TABLES = st.lists(
     st.tuples(st.integers(-1, 99), st.sampled_from(["loss", "accuracy", "m"]), st.floats()),
@@ -26,7 +26,7 @@ def test_rows_are_those_of_the_table(table):
 
 @given(st.lists(TABLES, max_size=4))
 def test_joined_rows_are_those_of_the_joined_tables(tables):
-    rows = joined([rows_of(table) for table in tables])
+    rows = joined_rows([rows_of(table) for table in tables])
     if tables:
         pd.testing.assert_frame_equal(rows.table(), pd.concat(tables, ignore_index=True))
     assert list(rows.names) == sorted({name for table in tables for name in table["metric"]})

@@ -15,7 +15,7 @@ from fedsampling.base.files import decoding, read_bytes, remove, write_text
 from fedsampling.evidence.selections import are_selections, selections
 from fedsampling.evidence.summaries import SUMMARY, VARYING, digest, joined
 from fedsampling.runs import noted_parquet, store
-from fedsampling.runs.rows import joined as joined_rows
+from fedsampling.runs.rows import joined_rows
 
 SELECTIONS = [
     *("case", "sampler", "seed", "round", "client", "weight", "reported", "seconds"),

@@ -73,12 +73,7 @@ def strips(claims: Iterable[Claim]) -> Strips | None:
 
 
 def row_number(claim: Claim) -> str:
-    """Write the first number of a claim without a scale; as on the scale, of fresh seeds if any.
-
-    Empty if the claim has no number.
-    """
-    if not claim.drawn:
-        return ""
+    """Write the first number of a claim without a strip: that of fresh seeds if there are any."""
     fresh = claim.confirmation.drawn if claim.confirmation else ()
     shown = [claim.drawn[0], *_like(claim.drawn[0], fresh)][-1]
     unit = shown.unit.partition(",")[0].replace(" (Holm-corrected)", "")

@@ -1,4 +1,4 @@
-"""The rows of finished runs by columns: cheap to cut out of a file of many runs, and to join.
+"""A run's rows as arrays, which are cheap to cut from a file of many runs, to join and to digest.
 
 With a data frame for each run, cutting the cross matrix's files took longer than reading them.
 """
@@ -18,12 +18,23 @@ from fedsampling.runs.noted_parquet import as_written
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a run; the metric of row i is ``names[metric[i]]``."""
+    """The rows of a run, or of several.
+
+    Parameters
+    ----------
+    at : int array, shape (rows,)
+        Round, or −1 for a value of the whole run.
+    metric : int array, shape (rows,)
+        Positions in `names`.
+    value : float array, shape (rows,)
+    names : array of str, shape (metrics,)
+        Runs that were read from one file share this array.
+    """
 
     at: Ints
     metric: Ints
     value: Array
-    names: NDArray[Any]  # of metrics; runs that share a file share the array
+    names: NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.at)
@@ -40,14 +51,14 @@ class Rows:
 
 
 def rows_of(table: pd.DataFrame) -> Rows:
-    """Return the rows of a run's table."""
+    """Convert a table with the columns ``at``, ``metric`` and ``value``."""
     metric, names = pd.factorize(table["metric"].astype(str))
     at, value = table["at"].to_numpy(np.int64), table["value"].to_numpy(np.float64)
     return Rows(at, metric.astype(np.int64), value, np.asarray(names, dtype=object))
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
-    """Join the rows of runs; `names` are sorted, and each of them occurs."""
+def joined_rows(parts: Sequence[Rows]) -> Rows:
+    """Join the rows of runs, in their order; names are sorted, without those that have no row."""
     by_names = {id(part.names): part.names for part in parts}
     every = np.unique(np.concatenate([*by_names.values(), np.empty(0, object)]))
     place = {key: np.searchsorted(every, names) for key, names in by_names.items()}

@@ -32,7 +32,7 @@ from fedsampling.base.errors import CorruptError
 from fedsampling.base.files import checked, decoding, read_bytes, rename
 from fedsampling.runs.noted_parquet import read, smallest, verified, write
 from fedsampling.runs.places import path_of, paths_of_versions, published_runs
-from fedsampling.runs.rows import Rows, digest, digest_of, joined, rows_of
+from fedsampling.runs.rows import Rows, digest, digest_of, joined_rows, rows_of
 
 RUN, RUNS = "fedsampling.run", "fedsampling.runs"  # kinds of files
 ROUNDED_KINDS = ("federated", "network")  # kinds of runs with rounded published values
@@ -160,7 +160,7 @@ def save_together(path: Path, runs: Iterable[Result]) -> None:
     """Write the runs of an experiment to one file, atomically and in the order of their hashes."""
     ordered = sorted(runs, key=lambda run: run.metadata["hash"])
     metadata = [json.dumps(run.metadata, sort_keys=True) for run in ordered]
-    every = joined([run.rows for run in ordered])
+    every = joined_rows([run.rows for run in ordered])
     lengths = [len(run.rows) for run in ordered]
     columns: dict[str, Any] = {
         "hash": [run.metadata["hash"] for run in ordered],

@@ -22,7 +22,7 @@ def sampling_variance(norms: Array, q: Array) -> Array:
     norms : float array, shape (..., n)
         u_i = w_i ‖U_i‖.
     q : float array, shape (..., n)
-        Probability that client i reports.
+        q_i, the probability that client i reports.
 
     Returns
     -------
@@ -40,13 +40,13 @@ def sampling_variance(norms: Array, q: Array) -> Array:
 
 
 def variance_ratio(norms: Array, q: Array, m: int) -> Array:
-    """Return α^k, the variance relative to uniform sampling with the same m, shape (...).
+    """Return α^k: the variance of sampling with `q`, divided by that of uniform sampling.
 
     Parameters
     ----------
     norms, q : float arrays, shape (..., n)
     m : int
-        Expected reports; uniform sampling has q_i = m/n.
+        Expected number of reports of both; uniform sampling has q_i = m/n.
 
     Returns
     -------

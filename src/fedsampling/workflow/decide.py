@@ -70,11 +70,11 @@ def decide(
 ) -> Iterator[str]:
     """Print each open claim's next look in the order of its price; run them within `hours`.
 
-    A look fits if all cores finish it in time; one of unknown price is tried.
+    A look runs if all cores finish it in the time that is left; a look of unknown price is tried.
     """
     if not dry_run and hours is None:
         raise InputError("hours: missing; give --hours H, or --dry-run")
-    _number(cores)
+    _number_of(cores)
     if not dry_run and project.results != RESULTS:
         fix = f"its runs are Snakemake's, in {RESULTS}/; leave it out, or add --dry-run"
         raise InputError(f"--results {project.results}: {fix}")
@@ -88,9 +88,9 @@ def decide(
             yield from _table(steps, finished)
             return
         left = hours - (monotonic() - begin) / 3600 if hours else 0.0
-        affordable = [step for step in steps if (step.hours or 0.0) <= left * _number(cores)]
+        affordable = [step for step in steps if (step.hours or 0.0) <= left * _number_of(cores)]
         if not affordable:
-            yield _what_is_left(steps, _number(cores))
+            yield _what_is_left(steps, _number_of(cores))
             return
         step = affordable[0]
         yield _sentence(step) + step.so_far
@@ -101,18 +101,17 @@ def decide(
 
 
 def _what_is_left(steps: Sequence[Step], cores: int) -> str:
-    """Say why no further look runs: none is left, or the shortest takes too long."""
+    """Say why no further look runs: none is left, or the time is too short."""
     if not steps:
         return NO_LOOK
-    shortest = min(step.hours or 0.0 for step in steps) / cores
-    return (
-        f"{plural(len(steps), 'claim')} left; the shortest look takes {show(shortest, 2)} hours "
-        f"on {plural(cores, 'core')}, which is more than is left"
-    )
+    why = f"{plural(len(steps), 'claim')} left; the time is too short for a next look"
+    if known := [step.hours / cores for step in steps if step.hours is not None]:
+        why += f"; the shortest takes {show(min(known), 2)} hours on {plural(cores, 'core')}"
+    return why
 
 
-def _number(cores: str) -> int:
-    """Return the number that Snakemake's ``--cores`` means."""
+def _number_of(cores: str) -> int:
+    """Convert the value of ``--cores``, a number or ``all``."""
     if cores == "all":
         return machine.cores()
     if not cores.isdecimal() or not int(cores):
@@ -177,7 +176,7 @@ def _next_look(
     done = confirmation.look if confirmation else 0
     if done == len(looks):
         return None
-    # A claim that cannot be judged, as no sampler reaches the target, has no parts yet.
+    # If no sampler reaches the target, the claim cannot be judged, and has no parts.
     judged = confirmation.parts if confirmation else {}
     parts = judged or dict.fromkeys(paper.claims[claim].parts, "open")
     scale = next(name for name in LARGEST_FIRST if experiments[0].get(name, {}) is not None)
