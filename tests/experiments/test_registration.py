@@ -39,6 +39,17 @@ def test_looks_must_be_increasing_numbers_of_seeds(looks):
         twin(EXPERIMENT, {"looks": looks}, "x")
 
 
+def test_a_second_plan_has_seeds_of_its_own():
+    fresh = twin(EXPERIMENT, {"looks": [2], "first_seed": 2000}, "x")
+    assert fresh["seeds"] == [2000, 2001]
+    assert "first_seed" not in fresh
+    for first in (999, "2000"):
+        with pytest.raises(
+            InputError, match=r"confirm\.x\.first_seed: must be an integer from 1000"
+        ):
+            twin(EXPERIMENT, {"looks": [2], "first_seed": first}, "x")
+
+
 def test_an_earlier_look_has_the_first_seeds_at_every_scale():
     fresh = twin(EXPERIMENT, {"looks": [2, 4], "scale": "reduced"}, "x")
     earlier = with_seeds(fresh, 2)

@@ -59,7 +59,10 @@ CONFIRMATION = {
     **{"hours": 0.5, "registered": "2026-11-28T20:15:00+00:00", "commit": "ab12" * 10},
     "first_run": "2026-11-28T21:00:00Z",
 }
-PRICE = {"seeds": 12, "hours": 3.4, "command": "fedsampling decide first2022paper/c2"}
+PRICE = {
+    **{"seeds": 12, "look": 2, "looks": 3, "hours": 3.4},
+    "command": "fedsampling decide first2022paper/c2",
+}
 
 
 @dataclass(frozen=True)

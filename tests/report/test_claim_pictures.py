@@ -93,9 +93,14 @@ class TestStrips:
         bars = strips([replace(claim(GAP), confirmation=fresh)]).of["c1"].bars
         assert [(bar.text[:4], bar.is_fresh) for bar in bars] == [("8.00", False), ("20.0", True)]
 
-    def test_a_row_without_a_scale_shows_fresh_seeds_too(self):
+    def test_a_row_in_words_shows_fresh_seeds_if_they_confirm_the_claim(self):
         explored = Interval("order", "loss (Holm-corrected)", 0.02, -0.04, 0.08, least=0.0)
-        fresh = SimpleNamespace(drawn=(replace(explored, value=0.05, low=0.01, high=0.1),))
-        assert row_number(claim(explored)) == "0.0200 [−0.0400, 0.0800] loss"
-        judged = replace(claim(explored), confirmation=fresh)
-        assert row_number(judged) == "0.0500 [0.0100, 0.100] loss"
+        drawn = (replace(explored, value=0.05, low=0.01, high=0.1),)
+        judged = {
+            answered: replace(
+                claim(explored), confirmation=SimpleNamespace(drawn=drawn, answered=answered)
+            )
+            for answered in (False, True)
+        }
+        assert row_number(judged[False]) == "0.0200 [−0.0400, 0.0800] loss"
+        assert row_number(judged[True]) == "0.0500 [0.0100, 0.100] loss"

@@ -123,7 +123,7 @@ def test_page_can_be_walked_by_a_screen_reader(report, name):
         (
             "c2",
             [
-                "12 seeds in all at the observed spread, 3.4 core-hours more",
+                "<dt>Price</dt><dd>Look 2 of 3, with 12 fresh seeds: about 3.4 core-hours</dd>",
                 '<code class="command">fedsampling decide first2022paper/c2</code>',
                 '<th scope="row">size</th><td class="part-open">undecided</td>',
                 ": partly reproduced, explored. fedsampling",

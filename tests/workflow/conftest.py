@@ -8,6 +8,7 @@ import pytest
 from tests.shared import PAPERS
 
 from fedsampling.base.stopping import END_VARIABLE
+from fedsampling.evidence.claims import Confirmation
 from fedsampling.experiments.config import Config, parse
 from fedsampling.runs import places
 from fedsampling.workflow import run as running
@@ -27,6 +28,28 @@ def opened(tmp_path, monkeypatch, forget_own_files):
         return Project(config, tmp_path / "results", tmp_path / "papers", writes=True)
 
     return open_
+
+
+@pytest.fixture
+def seen():
+    """Return what three fresh seeds, the first look of two, say of a claim."""
+    return Confirmation(
+        verdict="inconclusive",
+        ours="1.2 [0.9, 1.6]",
+        reason="",
+        parts={"order": "holds", "size": "open"},
+        drawn=(),
+        readings=(),
+        grade="preliminary",
+        draws="training",
+        seeds=3,
+        look=1,
+        looks=(3, 5),
+        hours=1.0,
+        registered="",
+        commit="",
+        first_run="",
+    )
 
 
 @pytest.fixture

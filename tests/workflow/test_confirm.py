@@ -1,6 +1,12 @@
-import pytest
+from datetime import timedelta
+from types import SimpleNamespace
 
-from fedsampling.workflow.confirm import drawn_by_seed
+import pytest
+from tests.shared import PAPERS
+
+from fedsampling.experiments.papers import load_paper
+from fedsampling.workflow.claim_context import Context
+from fedsampling.workflow.confirm import OTHER_SEEDS, confirmed, drawn_by_seed
 
 TRAINED = {"rounds": 10, "dataset": {"name": "mnist"}}
 CONSTANT = {"name": "synthetic", "speed": [5.0, 5.0], "computation": [1.0, 1.0]}
@@ -25,3 +31,35 @@ def test_what_a_fresh_seed_draws_follows_from_the_settings(settings, worlds, dra
     general = {key: value for key, value in settings.items() if key not in varied}
     by_case = {"settings": general, "cases": {"plain": None, "varied": varied}, "worlds": worlds}
     assert ", ".join(drawn_by_seed(whole)) == ", ".join(drawn_by_seed(by_case)) == drawn
+
+
+class TestFreshSeedsDoNotCount:
+    PAPER = load_paper("chen2022optimal", PAPERS)
+    RULE = PAPER.registered["c1"]
+
+    def judged(self, rule, started=None):
+        """Judge c1 as registered by `rule`, with runs that started at some time."""
+        paper = self.PAPER.model_copy(update={"registered": {"c1": rule} if rule else {}})
+        run = SimpleNamespace(provenance={"started": started})
+        loaded = dict.fromkeys(paper.twins_of("c1").values(), run) if started else {}
+        return confirmed("c1", Context(paper, paper, None, loaded, {}))
+
+    def test_without_a_registration(self):
+        fresh = self.judged(None)
+        assert fresh.reason == "Its rule is not registered; 'fedsampling register' registers it."
+        assert fresh.looks_left == ()
+
+    def test_after_a_change_of_the_rule(self):
+        fresh = self.judged(self.RULE.model_copy(update={"digest": "another"}))
+        assert fresh.reason.startswith("Its rule was changed after its registration of 20")
+        assert fresh.looks_left == ()
+
+    def test_that_ran_before_the_registration(self):
+        fresh = self.judged(self.RULE, (self.RULE.at - timedelta(seconds=1)).isoformat())
+        assert fresh.reason.endswith(f"; {OTHER_SEEDS}.")
+        assert fresh.looks_left == ()
+
+    def test_while_no_look_is_finished(self):
+        fresh = self.judged(self.RULE)
+        assert fresh.reason.startswith("No look at fresh seeds is finished: ")
+        assert fresh.looks_left == (5,)

@@ -8,13 +8,14 @@ import yaml
 from tests.shared import PAPERS
 
 from fedsampling.base.errors import InputError
-from fedsampling.evidence.claims import Confirmation
 from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.places import RESULTS
 from fedsampling.workflow import decide as deciding
+from fedsampling.workflow.confirm import FreshSeeds
 from fedsampling.workflow.decide import NO_LOOK, Step, _expected_seconds, _so_far, _table, decide
 from fedsampling.workflow.project import Project
 
+SEQUENTIAL = "harshvardhan2025latency"  # has claims with several looks
 STEP = Step(
     paper="first",
     claim="c1",
@@ -25,23 +26,6 @@ STEP = Step(
     look=1,
     looks=4,
     hours_of={"confirm_a": 2.0},
-)
-SEEN = Confirmation(
-    verdict="inconclusive",
-    ours="1.2 [0.9, 1.6]",
-    reason="",
-    parts={"order": "holds", "size": "open"},
-    drawn=(),
-    readings=(),
-    grade="preliminary",
-    draws="training",
-    seeds=3,
-    look=1,
-    looks=(3, 5),
-    hours=1.0,
-    registered="",
-    commit="",
-    first_run="",
 )
 
 
@@ -66,17 +50,28 @@ def test_claims_that_share_runs_count_them_once():
     assert [*_table([], ["c3: confirmed"])] == ["c3: confirmed", NO_LOOK]
 
 
-def test_a_step_after_the_first_look_says_what_fresh_seeds_show():
-    first, _ = _table([replace(STEP, so_far=_so_far(SEEN))], [])
+def test_a_step_after_the_first_look_says_what_fresh_seeds_show(seen):
+    first, _ = _table([replace(STEP, so_far=_so_far(seen))], [])
     assert first.splitlines()[1] == "    3 fresh seeds: 1.2 [0.9, 1.6]; decided: order: holds"
-    assert _so_far(replace(SEEN, look=0)) == _so_far(None) == ""
+    assert _so_far(replace(seen, look=0)) == _so_far(None) == ""
 
 
-def test_a_claim_that_its_runs_could_not_judge_keeps_all_parts_open(opened, monkeypatch):
+def test_a_claim_that_its_runs_could_not_judge_keeps_all_parts_open(opened, seen, monkeypatch):
     monkeypatch.setattr(deciding, "_hours", lambda *_: {})
-    paper = load_paper("harshvardhan2025latency", PAPERS)
-    step = deciding._next_look(paper, "c7", replace(SEEN, parts={}), opened())
+    paper = load_paper(SEQUENTIAL, PAPERS)
+    fresh = FreshSeeds(replace(seen, parts={}), looks_left=(5,))
+    step = deciding._next_look(paper, "c7", fresh, opened())
     assert step.open_parts == tuple(paper.claims["c7"].parts)
+
+
+def test_runs_that_could_not_count_are_not_started(opened, seen, monkeypatch):
+    """Of a rule that is not registered, or after the last look."""
+    fresh = {"c1": FreshSeeds(reason="Its rule is not registered."), "c2": FreshSeeds(seen)}
+    monkeypatch.setattr(deciding, "confirmations", lambda *_: fresh)
+    steps, others = deciding._steps(opened(papers=[SEQUENTIAL]), [SEQUENTIAL])
+    assert steps == []
+    assert others[0] == f"{SEQUENTIAL}/c1: Its rule is not registered."
+    assert others[1].startswith(f"{SEQUENTIAL}/c2: open after its last look\n    3 fresh seeds: ")
 
 
 def test_a_price_rests_on_fresh_runs_then_on_the_samplers_then_on_the_cases():

@@ -26,14 +26,16 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Price:
-    """What deciding an open claim takes.
+    """What confirming a claim takes: the next look at it, or the reason why there is none.
 
-    `seeds`: seeds in all for 80 % power at the observed effect and spread; None if they are too
-    many, or if there are no intervals. `hours`: core-hours of the missing ones; None if unknown.
-    `command`: computes them. `unreachable`: why no affordable number of runs decides the claim.
+    `seeds`: fresh seeds of the look, `look` of `looks`, in all. `hours`: core-hours of the seeds
+    that are missing, each as long as the claim's seeds so far; None if none was timed. `command`:
+    computes them. `unreachable`: why no further look can decide the claim; the rest is then unset.
     """
 
     seeds: int | None = None
+    look: int = 0
+    looks: int = 0
     hours: float | None = None
     command: str = ""
     unreachable: str = ""
@@ -83,13 +85,13 @@ class Claim:
     :data:`~.provenance.SCALES`; empty without runs. `seeds`, `most_seeds`: fewest and most seeds of
     the numbers shown; 0 without runs. `covers`: covered part of the paper's experiments; empty if
     all. `settles`: runs still missing for the paper's size, with their command; empty if
-    complete. `power`: number of seeds that would decide an open claim; empty if decided. `drawn`:
-    empty if the runs are not evidence. `readings`: the verdict under each tried setting that the
-    paper does not give. `caveat`: one sentence that a reader must know to use the verdict. `parts`:
-    whether each part of the claim holds. `topic`: the subject of the claim in a few words.
-    `confirmation`: the claim judged on fresh seeds; None if there are none yet, or if the rule
-    changed after its registration. `unconfirmed`: why there is none. `price`: what deciding the
-    claim takes; None if it is answered.
+    complete. `power`: number of seeds that would decide an open claim, from fresh seeds if there
+    are any; empty if decided. `drawn`: empty if the runs are not evidence. `readings`: the verdict
+    under each tried setting that the paper does not give. `caveat`: one sentence that a reader must
+    know to use the verdict. `parts`: whether each part of the claim holds. `topic`: the subject of
+    the claim in a few words. `confirmation`: the claim judged on fresh seeds; None if there are
+    none yet, or if they do not count. `unconfirmed`: why there is none. `price`: what confirming an
+    empirical claim takes; None if it is confirmed, or if its numbers are exact.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What would decide an open claim: numbers of seeds by the power of t-tests, and their price."""
+"""How many seeds would decide an open claim, by the power of t-tests."""
 
 from collections.abc import Iterable
 from math import inf, log, nan, sqrt
@@ -6,7 +6,6 @@ from math import inf, log, nan, sqrt
 from scipy.special import nctdtr, stdtrit
 
 from fedsampling.base.text import show
-from fedsampling.evidence.claims import Price
 from fedsampling.evidence.verdicts import Interval
 
 POWER = 0.8
@@ -70,19 +69,6 @@ def seeds_sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
         parts.append(f"{number} {effect}{_cost((count - seeds) * seconds_per_seed)}")
     rough = ", so this is a rough estimate" if seeds < FEW_SEEDS else ""
     return f"Seeds needed for 80 % power: {', '.join(parts)}; it has {seeds}{rough}."
-
-
-def price(drawn: Iterable[Interval], seconds: float = nan) -> Price:
-    """Return the price of deciding the open intervals; `seconds` is the time of all runs so far."""
-    undecided = open_intervals(drawn)
-    if not undecided:
-        return Price()
-    finished = min(interval.seeds for interval in undecided)
-    seeds = max(map(seeds_needed, undecided))
-    if seeds == inf or not finished:
-        return Price()
-    missing = max(seeds - finished, 0) * seconds / finished / 3600
-    return Price(int(seeds), round(missing, 2) if missing >= 0 else None)
 
 
 def _cost(seconds: float) -> str:

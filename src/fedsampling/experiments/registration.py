@@ -2,11 +2,11 @@
 
 The runs with which a claim's rule was developed *explore*.  What *confirms* are runs with fresh
 seeds, judged by the rule as registered.  An experiment with the key ``confirm`` has a twin,
-``confirm_<name>``: the same experiment with the keys of ``confirm`` replaced, seeds from
-:data:`FIRST_SEED` on, and a declared plan of ``looks``.  A claim's ``parts`` state what decides
-each of its parts.  The digest covers these records and the settings of the twins, not prose and
-not code, so that later wording keeps it.  ``registered.json`` of a paper stores digest, time and
-commit of each claim; a claim whose records changed since is explored only.
+``confirm_<name>``: the same experiment with the keys of ``confirm`` replaced, a declared plan of
+``looks``, and seeds from ``first_seed`` on, by default :data:`FIRST_SEED`.  A claim's ``parts``
+state what decides each of its parts.  The digest covers these records and the settings of the
+twins, not prose and not code, so that later wording keeps it.  ``registered.json`` of a paper
+stores digest, time and commit of each claim; a claim whose records changed since is explored only.
 """
 
 from collections.abc import Mapping
@@ -54,16 +54,18 @@ class Registered(Strict):
 def twin(experiment: Mapping[str, Any], confirm: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the experiment with fresh seeds that ``confirm`` describes.
 
-    It has as many seeds as the last look.  It exists only at the scale that ``scale`` names, by
-    default the paper's size.
+    It has as many seeds as the last look, from ``first_seed`` on.  It exists only at the scale that
+    ``scale`` names, by default the paper's size.
     """
-    changes = {"scale": "paper", **confirm}
-    scale, looks = changes.pop("scale"), changes.get("looks")
+    changes = {"scale": "paper", "first_seed": FIRST_SEED, **confirm}
+    scale, first, looks = changes.pop("scale"), changes.pop("first_seed"), changes.get("looks")
     if not isinstance(looks, list) or not looks or sorted(set(looks)) != looks:
         raise InputError(f"confirm.{name}.looks: must be a list of increasing numbers of seeds")
     if scale not in ("paper", "reduced"):
         raise InputError(f"confirm.{name}.scale: must be paper or reduced")
-    changes["seeds"] = list(range(FIRST_SEED, FIRST_SEED + looks[-1]))
+    if not isinstance(first, int) or first < FIRST_SEED:
+        raise InputError(f"confirm.{name}.first_seed: must be an integer from {FIRST_SEED} on")
+    changes["seeds"] = list(range(first, first + looks[-1]))
     title = f"{experiment.get('title')}, fresh seeds"
     absent = dict.fromkeys(("quick", "reduced", "paper"))
     if scale == "reduced":

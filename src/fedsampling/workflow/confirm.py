@@ -5,6 +5,7 @@ The function of the paper gets the twins of the claim's experiments in their pla
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,18 +18,31 @@ from fedsampling.evidence.looks import Looks
 from fedsampling.evidence.provenance import assess_runs
 from fedsampling.evidence.statistics import allowing_for
 from fedsampling.evidence.summaries import load_summaries
-from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.experiments.resolving import load_kinds
 from fedsampling.workflow.claim_context import Context
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.summarise import summarise
 
+OTHER_SEEDS = "give its experiments under 'confirm' another first_seed, and register it again"
 
-def confirmations(project: Project, key: str) -> dict[str, tuple[Confirmation | None, str]]:
-    """Judge a paper's claims on the fresh seeds that are finished.
 
-    Returns by claim the confirmation, or None and the reason.
+@dataclass(frozen=True)
+class FreshSeeds:
+    """What fresh seeds say of a claim.
+
+    `confirmation`: the claim judged on them; None if there are none or if they do not count, for
+    the `reason`. `looks_left`: numbers of seeds of the looks that are still to come; empty if none
+    of them could confirm it.
     """
+
+    confirmation: Confirmation | None = None
+    reason: str = ""
+    looks_left: tuple[int, ...] = ()
+
+
+def confirmations(project: Project, key: str) -> dict[str, FreshSeeds]:
+    """Judge a paper's claims on the fresh seeds that are finished."""
     spec, complete = project.plan.paper(key), load_paper(key, project.papers)
     twins = {twin for name in complete.claims for twin in complete.twins_of(name).values()}
     load_kinds(spec.folder)
@@ -39,27 +53,39 @@ def confirmations(project: Project, key: str) -> dict[str, tuple[Confirmation | 
         return {name: confirmed(name, context) for name in complete.claims}
 
 
-def confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
-    """Judge a claim on fresh seeds; if that is not possible, return None and the reason."""
-    if (reason := _why_unconfirmed(name, context)) is not None:
-        return None, reason
+def confirmed(name: str, context: Context) -> FreshSeeds:
+    """Judge a claim on the fresh seeds that are finished."""
+    if reason := _why_impossible(name, context):
+        return FreshSeeds(reason=reason)
+    looks = _looks(name, context.complete)
+    if not looks:
+        return FreshSeeds()
+    if reason := _why_not_yet(name, context):
+        return FreshSeeds(None, reason, looks)
+    confirmation = _confirmation(name, context)
+    if confirmation is None:
+        return FreshSeeds(reason="The rule does not fit the changed settings.")
+    return FreshSeeds(confirmation, looks_left=looks[confirmation.look :])
+
+
+def _confirmation(name: str, context: Context) -> Confirmation | None:
+    """Judge a claim on fresh seeds; None if the paper's rule fails because of changed settings."""
     twins = context.complete.twins_of(name)
     cases = context.cases(name)
     fresh = {original: context.loaded[twin].only(cases) for original, twin in twins.items()}
     specs = {original: context.complete.experiments[twin] for original, twin in twins.items()}
     evidence = assess_runs(fresh, specs, cases, context.project.facts)
-    # The twins of a claim have one plan of looks.
-    (looks,) = {tuple(summary.settings["looks"]) for summary in fresh.values()}
+    looks = _looks(name, context.complete)
     plan = Looks(looks)
     with allowing_for(plan):
         finding = context.apply_rule(name, fresh, "not confirmed")
     if finding is None:
-        return None, "The rule does not fit the changed settings."
+        return None
     finding = grades.graded(finding, evidence, context.paper.claims[name].transfer)
     draws = {word: None for summary in fresh.values() for word in drawn_by_seed(summary.settings)}
     seeds = min(len(summary.settings["seeds"]) for summary in fresh.values())
     registered = context.complete.registered[name]
-    confirmation = Confirmation(
+    return Confirmation(
         verdict=finding.verdict,
         ours=finding.ours,
         reason=finding.reason,
@@ -76,7 +102,6 @@ def confirmed(name: str, context: Context) -> tuple[Confirmation | None, str]:
         commit=registered.commit,
         first_run=_first_run(name, context),
     )
-    return confirmation, ""
 
 
 def drawn_by_seed(experiment: Mapping[str, Any]) -> tuple[str, ...]:
@@ -102,23 +127,42 @@ def _varies(settings: Mapping[str, Any]) -> bool:
     return not ranges or any(len(set(ends)) > 1 for ends in ranges)
 
 
-def _why_unconfirmed(name: str, context: Context) -> str | None:
-    """Return why no fresh run can confirm a claim, possibly without words; None if some can."""
+def _why_impossible(name: str, context: Context) -> str:
+    """Return why no run of the present plan can confirm a claim; empty if one can."""
     complete = context.complete
     twins, registered = complete.twins_of(name), complete.registered.get(name)
     if not twins:
-        has_rule = context.paper.claims[name].parts
+        has_rule = complete.claims[name].parts
         return "Its numbers are exact; no seed decides it." if has_rule else ""
     if registered is None:
-        return "Its rule is not registered."
+        return "Its rule is not registered; 'fedsampling register' registers it."
     if registered.digest != complete.rule_digest(name):
-        return f"Its rule was changed after its registration of {registered.at:%Y-%m-%d}."
-    if missing := [twin for twin in twins.values() if twin not in context.loaded]:
-        reason = context.paper.left_out.get(missing[0], "")
-        return f"No look at fresh seeds is finished: {reason}."
-    if datetime.fromisoformat(_first_run(name, context)) < registered.at:
-        return f"Its fresh runs began before its registration of {registered.at:%Y-%m-%d}."
-    return None
+        return (
+            f"Its rule was changed after its registration of {registered.at:%Y-%m-%d}; "
+            "'fedsampling register' registers it again."
+        )
+    has_run = all(twin in context.loaded for twin in twins.values())
+    if has_run and datetime.fromisoformat(_first_run(name, context)) < registered.at:
+        return (
+            f"Its fresh runs began before its registration of {registered.at:%Y-%m-%d}; "
+            f"{OTHER_SEEDS}."
+        )
+    return ""
+
+
+def _why_not_yet(name: str, context: Context) -> str:
+    """Return why a claim has no finished look at fresh seeds; empty if it has one."""
+    for twin in context.complete.twins_of(name).values():
+        if twin not in context.loaded:
+            reason = context.paper.left_out.get(twin, "")
+            return f"No look at fresh seeds is finished: {reason}."
+    return ""
+
+
+def _looks(name: str, paper: Paper) -> tuple[int, ...]:
+    """Return the plan of looks that the twins of a claim share; empty without twins."""
+    plans = {tuple(paper.experiments[twin]["looks"]) for twin in paper.twins_of(name).values()}
+    return plans.pop() if plans else ()
 
 
 def _first_run(name: str, context: Context) -> str:

@@ -27,7 +27,7 @@ from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.places import RESULTS, finished_runs, run_stores
 from fedsampling.workflow.best_scale import LARGEST_FIRST, jobs_at
-from fedsampling.workflow.confirm import confirmations
+from fedsampling.workflow.confirm import FreshSeeds, confirmations
 from fedsampling.workflow.project import Project
 
 RESULTS_NAME = "decide"  # subfolder of the results, so that a report's plan stays as it is
@@ -141,23 +141,21 @@ def _steps(project: Project, names: Sequence[str]) -> tuple[list[Step], list[str
     check_known(names, known, "claim: '{}' is unknown")
     steps, others = [], []
     for key, paper in papers.items():
-        for claim, (confirmation, reason) in confirmations(project, key).items():
+        for claim, fresh in confirmations(project, key).items():
             name = f"{key}/{claim}"
             if names and not {name, key, claim} & set(names):
                 continue
-            spec = paper.claims[claim]
+            spec, confirmation = paper.claims[claim], fresh.confirmation
             if spec.unreachable:
                 others.append(f"{name}: {spec.unreachable}")
             elif confirmation and confirmation.answered:
                 others.append(f"{name}: confirmed, {confirmation.verdict}")
-            elif paper.twins_of(claim):
-                step = _next_look(paper, claim, confirmation, project)
-                if step:
-                    steps.append(step)
-                else:
-                    others.append(f"{name}: open after its last look{_so_far(confirmation)}")
-            elif reason:
-                others.append(f"{name}: {reason}")
+            elif fresh.looks_left:
+                steps.append(_next_look(paper, claim, fresh, project))
+            elif confirmation:
+                others.append(f"{name}: open after its last look{_so_far(confirmation)}")
+            elif fresh.reason:
+                others.append(f"{name}: {fresh.reason}")
     return sorted(steps, key=_price), others
 
 
@@ -166,31 +164,26 @@ def _price(step: Step) -> tuple[bool, float]:
     return step.hours is None, (step.hours or 0.0) / max(len(step.open_parts), 1)
 
 
-def _next_look(
-    paper: Paper, claim: str, confirmation: Confirmation | None, project: Project
-) -> Step | None:
-    """Return the next look at a claim; None after the last."""
+def _next_look(paper: Paper, claim: str, fresh: FreshSeeds, project: Project) -> Step:
+    """Return the next look at a claim."""
     twins = paper.twins_of(claim)
-    experiments = [paper.experiments[twin] for twin in twins.values()]
-    looks = experiments[0]["looks"]
-    done = confirmation.look if confirmation else 0
-    if done == len(looks):
-        return None
+    experiment = paper.experiments[next(iter(twins.values()))]
+    seeds, looks = fresh.looks_left[0], len(experiment["looks"])
     # If no sampler reaches the target, the claim cannot be judged, and has no parts.
-    judged = confirmation.parts if confirmation else {}
+    judged = fresh.confirmation.parts if fresh.confirmation else {}
     parts = judged or dict.fromkeys(paper.claims[claim].parts, "open")
-    scale = next(name for name in LARGEST_FIRST if experiments[0].get(name, {}) is not None)
+    scale = next(name for name in LARGEST_FIRST if experiment.get(name, {}) is not None)
     return Step(
         paper=paper.key,
         claim=claim,
         open_parts=tuple(name for name, part in parts.items() if part == "open"),
         experiments=tuple(twins.values()),
         scale=scale,
-        seeds=looks[done],
-        look=done + 1,
-        looks=len(looks),
-        hours_of=_hours(paper, twins, looks[done], scale, project),
-        so_far=_so_far(confirmation),
+        seeds=seeds,
+        look=looks - len(fresh.looks_left) + 1,
+        looks=looks,
+        hours_of=_hours(paper, twins, seeds, scale, project),
+        so_far=_so_far(fresh.confirmation),
     )
 
 

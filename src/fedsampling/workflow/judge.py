@@ -5,11 +5,11 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import nan
+from math import isnan, nan
 
 from fedsampling.evidence import grades
-from fedsampling.evidence.claims import Claim, Declaration, Price
-from fedsampling.evidence.power import price, seeds_sentence
+from fedsampling.evidence.claims import Claim, Confirmation, Declaration, Price
+from fedsampling.evidence.power import seeds_sentence
 from fedsampling.evidence.provenance import (
     RunEvidence,
     Summaries,
@@ -17,12 +17,12 @@ from fedsampling.evidence.provenance import (
     changed,
     has_unverified_data,
 )
-from fedsampling.evidence.verdicts import UNDECIDED, Finding
-from fedsampling.experiments.papers import ClaimSpec, Paper, load_paper
+from fedsampling.evidence.verdicts import Finding
+from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
 from fedsampling.workflow.claim_context import Context
-from fedsampling.workflow.confirm import confirmed
+from fedsampling.workflow.confirm import OTHER_SEEDS, FreshSeeds, confirmed
 from fedsampling.workflow.project import Project
 
 
@@ -51,7 +51,7 @@ def _judged(name: str, context: Context) -> Claim:
     finding, evidence = explored.finding, explored.evidence
     seeds = [row.seeds for row in finding.drawn if row.seeds] or [evidence.seeds]
     declared = claim.declared
-    confirmation, unconfirmed = confirmed(name, context)
+    fresh = confirmed(name, context)
     judged = Claim(
         id=name,
         statement=claim.statement,
@@ -72,20 +72,21 @@ def _judged(name: str, context: Context) -> Claim:
         settles=_settles(spec.key, _open_jobs(name, context), evidence)
         if finding.grade not in ("paper's size", "transfer")
         else "",
-        power=seeds_sentence(finding.drawn, explored.seconds)
-        if finding.verdict in UNDECIDED
-        else "",
         drawn=finding.drawn,
         readings=finding.readings,
         caveat=" ".join(filter(None, (finding.caveat, claim.caveat))),
         parts=finding.parts,
         topic=claim.topic,
-        confirmation=confirmation,
-        unconfirmed=unconfirmed,
+        confirmation=fresh.confirmation,
+        unconfirmed=fresh.reason,
     )
-    if claim.kind != "empirical" or judged.answered:
+    if claim.kind != "empirical":
         return judged
-    return replace(judged, price=_price(spec, name, claim, explored))
+    return replace(
+        judged,
+        power="" if judged.answered else _forecast(explored, fresh.confirmation),
+        price=None if judged.confirmed else _price(name, context, explored, fresh),
+    )
 
 
 def _explored(name: str, context: Context) -> Explored:
@@ -123,12 +124,34 @@ def _decisive(changes: Sequence[str], cases: Collection[str]) -> list[str]:
     ]
 
 
-def _price(spec: Paper, name: str, claim: ClaimSpec, explored: Explored) -> Price:
-    """Return what deciding an open claim takes."""
-    if claim.unreachable:
-        return Price(unreachable=claim.unreachable)
-    command = f"fedsampling decide {spec.key}/{name}" if claim.parts else ""
-    return replace(price(explored.finding.drawn, explored.seconds), command=command)
+def _forecast(explored: Explored, confirmation: Confirmation | None) -> str:
+    """Write how many seeds would decide an open claim, from fresh seeds if there are any."""
+    if confirmation:
+        return seeds_sentence(confirmation.drawn, 3600 * confirmation.hours)
+    return seeds_sentence(explored.finding.drawn, explored.seconds)
+
+
+def _price(name: str, context: Context, explored: Explored, fresh: FreshSeeds) -> Price | None:
+    """Return what confirming a claim takes; None if no seed decides it."""
+    if unreachable := context.paper.claims[name].unreachable:
+        return Price(unreachable=unreachable)
+    confirmation, left = fresh.confirmation, fresh.looks_left
+    if not left:
+        over = f"No look of its plan is left; to go on, {OTHER_SEEDS}."
+        return Price(unreachable=over) if confirmation else None
+    looks, finished = len(left), 0
+    hours_per_seed = explored.seconds / 3600 / (explored.evidence.seeds or nan)
+    if confirmation:
+        looks, finished = len(confirmation.looks), confirmation.seeds
+        hours_per_seed = confirmation.hours / confirmation.seeds
+    hours = (left[0] - finished) * hours_per_seed
+    return Price(
+        seeds=left[0],
+        look=looks - len(left) + 1,
+        looks=looks,
+        hours=None if isnan(hours) else round(hours, 2),
+        command=f"fedsampling decide {context.paper.key}/{name}",
+    )
 
 
 def _open_jobs(name: str, context: Context) -> list[Job]:
