@@ -80,10 +80,10 @@ def decide(
         raise InputError(f"--results {project.results}: {fix}")
     project = _with_all_claims(project, names)
     begin = monotonic()
-    exhausted: set[str] = set()
+    tried: set[tuple[str, int]] = set()  # looks by claim and number; no look runs twice
     while True:
         steps, finished = _steps(project, names)
-        steps = [step for step in steps if step.name not in exhausted]
+        steps = [step for step in steps if (step.name, step.look) not in tried]
         if dry_run:
             yield from _table(steps, finished)
             return
@@ -94,8 +94,8 @@ def decide(
             return
         step = affordable[0]
         yield _sentence(step) + step.so_far
+        tried.add((step.name, step.look))
         if not _run(step, cores, project):
-            exhausted.add(step.name)
             yield f"{step.name}: its runs failed; run the same command to resume"
         project = replace(project)  # whose plan sees the runs that have finished
 
