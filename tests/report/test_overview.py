@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from fedsampling.evidence.claims import Claim, Confirmation, Declaration
 from fedsampling.report.content import Chapter
 from fedsampling.report.overview import claim_groups, claim_parts, of_kind, readme_table, summary
-from fedsampling.report.standing import segments, standing
+from fedsampling.report.standing import segments
 
 UNVERIFIED = "paper's size on unverified data"
 
@@ -70,8 +70,8 @@ def test_the_first_sentences_count_claims_and_their_parts():
 def test_the_verdict_of_fresh_seeds_stands_if_they_answer_the_claim():
     explored = replace(claim("reproduced"), parts={"order": "holds"})
     open_again = replace(CONFIRMED, verdict="inconclusive", parts={"order": "open"})
-    assert standing(replace(explored, confirmation=CONFIRMED)).verdict == "contradicted"
-    assert standing(replace(explored, confirmation=open_again)).verdict == "reproduced"
+    assert replace(explored, confirmation=CONFIRMED).basis.verdict == "contradicted"
+    assert replace(explored, confirmation=open_again).basis.verdict == "reproduced"
 
 
 def test_the_summary_says_when_the_rules_of_explored_claims_were_written():

@@ -37,8 +37,7 @@ def verdict_of(paper, claim):
 
     def find(verdicts):
         (row,) = [row for row in verdicts if (row["paper"], row["claim"]) == (paper, claim)]
-        basis = row["confirmation"] if row["confirmed"] else row
-        return rf"(?i)^{basis['verdict']}\b.* \w+"
+        return rf"(?i)^{row['verdict']}\b.* \w+"
 
     return find
 

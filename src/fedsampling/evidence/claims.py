@@ -127,9 +127,19 @@ class Claim:
         return self.confirmed or answered(self.verdict, self.parts)
 
     @property
+    def basis(self) -> "Claim | Confirmation":
+        """What the verdict that counts rests on: fresh seeds if they answer the claim.
+
+        Otherwise the claim itself, whose fields are those of the runs that explored it.
+        """
+        if self.confirmation is not None and self.confirmation.answered:
+            return self.confirmation
+        return self
+
+    @property
     def confirmed(self) -> bool:
         """Whether fresh seeds answer the claim, by a rule that was registered before them."""
-        return self.confirmation is not None and self.confirmation.answered
+        return self.basis is not self
 
     @property
     def passes(self) -> bool:

@@ -18,7 +18,6 @@ from fedsampling.evidence.provenance import Provenance
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.drawing.saving import slug
-from fedsampling.report.standing import standing
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class Citation:
 
 def of_claim(software: Software, paper: Paper, claim: Claim, origin: Provenance | None) -> Citation:
     """Cite the verdict on a claim."""
-    basis, fresh = standing(claim), claim.confirmation if claim.confirmed else None
+    basis, fresh = claim.basis, claim.confirmation if claim.confirmed else None
     grade = LABELS.get(basis.grade, basis.grade)
     words = "" if grade == "paper's size" else f" ({grade})"
     cited_claim = f"Claim {claim.id} of {paper.title}: {basis.verdict}{words}"

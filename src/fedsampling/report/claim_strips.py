@@ -74,8 +74,7 @@ def strips(claims: Iterable[Claim]) -> Strips | None:
 
 def row_number(claim: Claim) -> str:
     """Write the first number of a claim without a strip, of the runs that its verdict rests on."""
-    fresh = claim.confirmation.drawn if claim.confirmation and claim.confirmed else ()
-    shown = [claim.drawn[0], *_like(claim.drawn[0], fresh)][-1]
+    shown = [claim.drawn[0], *_like(claim.drawn[0], claim.basis.drawn)][-1]
     unit = shown.unit.partition(",")[0].replace(" (Holm-corrected)", "")
     return f"{interval_text(shown)} {unit}"
 

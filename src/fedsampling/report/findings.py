@@ -27,7 +27,6 @@ from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.grades import LABELS
 from fedsampling.evidence.verdicts import Interval
 from fedsampling.experiments.papers import Paper
-from fedsampling.report import standing
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.names import paper_name
 from fedsampling.report.text import TEMPLATES, environment, macro
@@ -200,10 +199,9 @@ def main_number(claim: Claim) -> str:
 
     A claim that is confirmed has the number of its fresh seeds.
     """
-    basis = claim.confirmation if claim.confirmed and claim.confirmation else claim
-    if not basis.drawn:
-        return basis.ours
-    first = basis.drawn[0]
+    if not claim.basis.drawn:
+        return claim.basis.ours
+    first = claim.basis.drawn[0]
     return f"{first.name}: {interval(asdict(first), 'value')}"
 
 
@@ -212,11 +210,11 @@ def with_grade(claim: Claim) -> str:
 
     The best grade is that of the paper's size and data.
     """
-    stands = standing.standing(claim)
-    words = f"{stands.verdict}, confirmed" if claim.confirmed else stands.verdict
-    if stands.grade in ("paper's size", "not run"):
+    basis = claim.basis
+    words = f"{basis.verdict}, confirmed" if claim.confirmed else basis.verdict
+    if basis.grade in ("paper's size", "not run"):
         return words
-    notes = (LABELS.get(stands.grade, stands.grade), "" if claim.confirmed else claim.covers)
+    notes = (LABELS.get(basis.grade, basis.grade), "" if claim.confirmed else claim.covers)
     return f"{words} ({', '.join(filter(None, notes))})"
 
 

@@ -211,6 +211,6 @@ def _ours(claim: Claim | None, value: str) -> str:
     number = float(value)
     return "; ".join(
         interval_text(interval)
-        for interval in claim.drawn
+        for interval in claim.basis.drawn
         if interval.paper is not None and isclose(interval.paper, number, rel_tol=1e-9)
     )

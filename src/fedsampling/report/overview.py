@@ -60,8 +60,7 @@ class MapRow:
 
 def tallies(claims: Iterable[Claim]) -> dict[Grade, dict[Verdict, int]]:
     """Count claims by grade and verdict that occur, in the order of grades and verdicts."""
-    bases = [standing.standing(claim) for claim in claims]
-    counts = Counter((basis.grade, basis.verdict) for basis in bases)
+    counts = Counter((claim.basis.grade, claim.basis.verdict) for claim in claims)
     by_grade = {
         grade: {word: counts[grade, word] for word in VERDICTS if counts[grade, word]}
         for grade in GRADES
@@ -91,13 +90,13 @@ def evidence_map(chapters: Sequence[Chapter]) -> tuple[MapRow, ...]:
 
 def _column(claim: Claim) -> Column:
     if claim.kind == "empirical":
-        return standing.standing(claim).grade
+        return claim.basis.grade
     return "code checks" if claim.kind == "code check" else claim.kind
 
 
 def legend(claims: Iterable[Claim]) -> dict[str, list[Verdict]]:
     """Return the verdicts that occur, by their glyph."""
-    present = {standing.standing(claim).verdict for claim in claims}
+    present = {claim.basis.verdict for claim in claims}
     words: dict[str, list[Verdict]] = {}
     for verdict, glyph in GLYPHS.items():
         if verdict in present:

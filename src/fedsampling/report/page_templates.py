@@ -61,7 +61,6 @@ FILTERS = (
     overview.claim_parts,
     show,
     standing.outcome,
-    standing.standing,
     slug,
 )
 

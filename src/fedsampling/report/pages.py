@@ -247,6 +247,6 @@ def _run_totals(chapters: Sequence[Chapter]) -> dict[str, Any]:
 def _reproduced(chapter: Chapter) -> str:
     """Count the reproduced claims among those tested at the paper's size."""
     empirical = overview.of_kind("empirical", [chapter])
-    verdicts = [claim.verdict for claim in empirical if claim.grade == GRADES[0]]
+    verdicts = [claim.basis.verdict for claim in empirical if claim.basis.grade == GRADES[0]]
     count = f"{verdicts.count('reproduced')} of {len(verdicts)}" if verdicts else "no claim"
     return f"{count} at the paper's size"

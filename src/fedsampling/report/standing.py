@@ -1,8 +1,4 @@
-"""How many claims are answered and confirmed, in the sentences that report, README and CLI share.
-
-The verdict on fresh seeds counts if they answer the claim; otherwise, the verdict of the runs that
-explored it does.
-"""
+"""Answered and confirmed claims, counted in sentences that report, README and CLI share."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -11,7 +7,7 @@ from typing import NamedTuple
 
 from fedsampling.base.text import plural
 from fedsampling.evidence.claims import Claim
-from fedsampling.evidence.verdicts import DEPENDS, Grade, Part, Verdict
+from fedsampling.evidence.verdicts import DEPENDS, Part, Verdict
 
 
 class Outcome(NamedTuple):
@@ -45,15 +41,6 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The verdict of a claim that counts, with its grade and parts."""
-
-    verdict: Verdict
-    grade: Grade
-    parts: Mapping[str, Part]
-
-
-@dataclass(frozen=True)
 class Segment:
     """The claims of one outcome: how many, how many of them are confirmed, and their name."""
 
@@ -63,17 +50,11 @@ class Segment:
     label: str
 
 
-def standing(claim: Claim) -> Standing:
-    """Return the verdict that counts: on fresh seeds if they answer the claim."""
-    basis = claim.confirmation if claim.confirmed and claim.confirmation else claim
-    return Standing(basis.verdict, basis.grade, basis.parts)
-
-
 def outcome(claim: Claim) -> str:
     """Return the key of a claim's outcome: of :data:`OUTCOMES`, or :data:`OPEN`."""
     if not claim.answered:
         return OPEN
-    verdict = standing(claim).verdict
+    verdict = claim.basis.verdict
     return next(key for key, each in OUTCOMES.items() if verdict in each.verdicts)
 
 
@@ -113,7 +94,7 @@ def sentences(claims: Collection[Claim], papers: int) -> list[str]:
         first += f": {', '.join(verbs)}"
     parts = [part for claim in empirical for part in _parts(claim)]
     decided = sum(part != OPEN for part in parts)
-    weaker = sum(claim.answered and standing(claim).grade != "paper's size" for claim in empirical)
+    weaker = sum(claim.answered and claim.basis.grade != "paper's size" for claim in empirical)
     return [
         f"{first}; {counts[OPEN]} we cannot decide.",
         f"A claim is answered if all its parts are decided: of {plural(len(parts), 'part')}, "
@@ -131,4 +112,4 @@ def sentences(claims: Collection[Claim], papers: int) -> list[str]:
 
 def _parts(claim: Claim) -> list[Part]:
     """Return the parts of the verdict that counts; a claim without parts is one part."""
-    return [*standing(claim).parts.values()] or ["holds" if claim.answered else "open"]
+    return [*claim.basis.parts.values()] or ["holds" if claim.answered else "open"]

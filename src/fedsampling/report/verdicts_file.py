@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from fedsampling.evidence.claims import Claim
+from fedsampling.evidence.claims import Claim, Confirmation
 from fedsampling.report.content import Chapter
 
 
@@ -16,33 +16,42 @@ def verdicts_json(chapters: Iterable[Chapter]) -> str:
 
 
 def _record(chapter: Chapter, claim: Claim) -> dict[str, Any]:
-    """Return a claim's record.
+    """Return a claim's record, whose verdict and numbers are those of the report.
 
     ``ours``, ``low`` and ``high`` are the first of the claim's numbers, null without an interval;
-    ``numbers`` has them all.
+    ``numbers`` has them all. ``explored`` has the same fields of the runs that explored the claim.
     """
+    first = claim.basis.drawn[0] if claim.basis.drawn else None
     return {
         "paper": chapter.key,
         "claim": claim.id,
         "kind": claim.kind,
         "text": claim.statement,
-        "paper_value": claim.drawn[0].paper if claim.drawn else None,
+        "paper_value": first and first.paper,
         "paper_text": claim.reported,
-        "ours": claim.drawn[0].value if claim.drawn else None,
-        "low": claim.drawn[0].low if claim.drawn else None,
-        "high": claim.drawn[0].high if claim.drawn else None,
-        "ours_text": claim.ours,
-        "verdict": claim.verdict,
-        "grade": claim.grade,
+        "ours": first and first.value,
+        "low": first and first.low,
+        "high": first and first.high,
+        **_judged(claim.basis),
         "rule": claim.rule,
-        "reason": claim.reason,
-        "parts": claim.parts,
         "answered": claim.answered,
         "confirmed": claim.confirmed,
         "confirmation": claim.confirmation and asdict(claim.confirmation),
+        "explored": _judged(claim),
         "price": claim.price and asdict(claim.price),
-        "seeds": claim.seeds,
         "declared": claim.declared and asdict(claim.declared),
         "artefact": claim.artefact,
-        "numbers": [asdict(interval) for interval in claim.drawn],
+    }
+
+
+def _judged(basis: Claim | Confirmation) -> dict[str, Any]:
+    """Return the verdict that runs lead to, with its reason and numbers."""
+    return {
+        "ours_text": basis.ours,
+        "verdict": basis.verdict,
+        "grade": basis.grade,
+        "reason": basis.reason,
+        "parts": basis.parts,
+        "seeds": basis.seeds,
+        "numbers": [asdict(interval) for interval in basis.drawn],
     }
