@@ -116,7 +116,7 @@ def test_page_can_be_walked_by_a_screen_reader(report, name):
                 "<title>the gap: 22.8 [22.1, 23.4] dB; dashed: the paper",
                 ": reproduced, confirmed by a rule registered on 2026-11-28. fedsampling, version "
                 "0.1.0; 5 fresh seeds; ",
-                "runs finished on 2026-11-21; first2022paper.html#claim-c1.",
+                "runs began on 2026-11-28; first2022paper.html#claim-c1.",
             ],
             "first2022paper.html#claim-c2",
         ),

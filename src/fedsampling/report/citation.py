@@ -94,7 +94,7 @@ class Citation:
     key: str  # of its BibTeX entry
     cited: str  # such as "Claim c1 of …: reproduced"
     runs: tuple[str, ...]  # the runs behind it
-    finished: str | None  # ISO 8601 time of the last run
+    date: str | None  # ISO 8601 time of the last run, or of the first fresh one
     place: str  # its address
 
     @property
@@ -119,8 +119,8 @@ class Citation:
             fields["url"] = _escape(self.place)
         elif software.address:
             fields["url"] = _escape(software.address)
-        if self.finished:
-            fields["year"] = self.finished[:4]
+        if self.date:
+            fields["year"] = self.date[:4]
         note = [*self.runs] + ([] if software.report else [self.place])
         sentence = "; ".join(note)
         fields["note"] = _escape(sentence[:1].upper() + sentence[1:])
@@ -139,11 +139,11 @@ def of_claim(software: Software, paper: Paper, claim: Claim, origin: Provenance 
     runs = [f"{claim.scale} scale"] if claim.scale and not fresh else []
     seeds = fresh.seeds if fresh else claim.seeds
     runs += [f"{seeds} {'fresh ' if fresh else ''}seeds"] if seeds else []
-    finished = origin.finished if origin else None
-    runs += [f"runs finished on {finished[:10]}"] if finished else []
+    date = fresh.first_run if fresh else origin.finished if origin else None
+    runs += [f"runs {'began' if fresh else 'finished'} on {date[:10]}"] if date else []
     place = software.place(f"{paper.key}.html#claim-{slug(claim.id)}")
     key = f"fedsampling-{paper.key}-{claim.id}"
-    return Citation(software, key, cited_claim, tuple(runs), finished, place)
+    return Citation(software, key, cited_claim, tuple(runs), date, place)
 
 
 def of_exhibit(software: Software, paper: Paper, exhibit: Exhibit, name: str) -> Citation:

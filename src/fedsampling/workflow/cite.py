@@ -12,7 +12,7 @@ from fedsampling.workflow.project import Project
 def cite(paper: str, name: str, project: Project) -> Iterator[str]:
     """Cite an artefact or a claim of a paper in one line, then as BibTeX."""
     spec, folder = project.plan.paper(paper), project.folder
-    check_known([name], [*spec.artefacts, *spec.claims], UNKNOWN)
+    check_known([name], [*spec.artefacts, *spec.claims], "artefact or claim: '{}' is unknown")
     address = project.config.report.address or ""
     file = project.papers.resolve().parent / "CITATION.cff"
     software = replace(citation.read(file), report=address.rstrip("/"))
@@ -29,6 +29,3 @@ def cite(paper: str, name: str, project: Project) -> Iterator[str]:
     yield cited.line
     yield ""
     yield cited.bibtex.rstrip()
-
-
-UNKNOWN = "artefact or claim: '{}' is unknown"

@@ -51,20 +51,23 @@ def write_findings(project: Project, only_check: bool) -> Path:
     }
     readme = root / "README.md"
     if readme.is_file():
-        every = list(chain.from_iterable(claims for _, claims in judged.values()))
-        papers_with_claims = sum(bool(claims) for _, claims in judged.values())
-        text = " ".join([*sentences(every, papers_with_claims), *declared(every)])
-        block = f"{text}\n\n{readme_table(judged)}"
-        table = f"<!-- verdicts -->\n{block}\n<!-- /verdicts -->"
-        pattern = r"<!-- verdicts -->.*<!-- /verdicts -->"
-        old = readme.read_text(encoding="utf-8")
-        texts[readme] = re.sub(pattern, lambda _: table, old, flags=re.DOTALL)
+        texts[readme] = _with_verdicts(readme.read_text(encoding="utf-8"), judged)
     for path, text in texts.items():
         if not only_check:
             write_text(path, text)
         elif path.read_text(encoding="utf-8") != text:
             raise InputError(f"{path}: differs from these results; run 'fedsampling findings'")
     return root / findings.DOCS
+
+
+def _with_verdicts(readme: str, judged: Mapping[str, tuple[Paper, tuple[Claim, ...]]]) -> str:
+    """Replace the summary and the table of verdicts in the README."""
+    claims = [claim for _, of_paper in judged.values() for claim in of_paper]
+    papers = sum(bool(of_paper) for _, of_paper in judged.values())
+    text = " ".join([*sentences(claims, papers), *declared(claims)])
+    block = f"<!-- verdicts -->\n{text}\n\n{readme_table(judged)}\n<!-- /verdicts -->"
+    pattern = r"<!-- verdicts -->.*<!-- /verdicts -->"
+    return re.sub(pattern, lambda _: block, readme, flags=re.DOTALL)
 
 
 def build_report(project: Project) -> Path:
