@@ -71,6 +71,7 @@ def ordering(
     bound: float,
     quantity: str,
     why: Mapping[Verdict, str] | None = None,
+    *,
     contrary_decides: bool = True,
     partly: bool = True,
 ) -> Finding:
@@ -83,8 +84,8 @@ def ordering(
         {name: above(gap, bound) for name, gap in gaps.items()},
         f"{quantity}: {show_estimates(gaps)}",
         why,
-        contrary_decides,
-        partly,
+        contrary_decides=contrary_decides,
+        partly=partly,
         drawn=intervals(gaps, f"{quantity}{JOINT}", least=bound),
     )
 
@@ -126,8 +127,8 @@ def equivalence(
         parts,
         f"{quantity}: {show_estimates(estimates)}",
         why,
-        contrary_decides,
-        partly,
+        contrary_decides=contrary_decides,
+        partly=partly,
         drawn=intervals(estimates, quantity, paper=contrast.equal, within=margin),
     )
 
@@ -152,6 +153,7 @@ def verdict(
     parts: Mapping[str, Part],
     ours: str,
     why: Mapping[Verdict, str] | None = None,
+    *,
     contrary_decides: bool = True,
     partly: bool = True,
     drawn: tuple[Interval, ...] = (),
