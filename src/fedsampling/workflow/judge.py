@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from math import isnan, nan
 
 from fedsampling.evidence import grades
-from fedsampling.evidence.claims import Claim, Confirmation, Declaration, Price
-from fedsampling.evidence.power import seeds_sentence
+from fedsampling.evidence.claims import Claim, Declaration, Price
+from fedsampling.evidence.power import WITHOUT_INTERVAL, seeds_sentence
 from fedsampling.evidence.provenance import (
     RunEvidence,
     Summaries,
@@ -84,7 +84,7 @@ def _judged(name: str, context: Context) -> Claim:
         return judged
     return replace(
         judged,
-        power="" if judged.answered else _forecast(explored, fresh.confirmation),
+        power="" if judged.answered or claim.unreachable else _forecast(explored, fresh),
         price=None if judged.confirmed else _price(name, context, explored, fresh),
     )
 
@@ -124,11 +124,13 @@ def _decisive(changes: Sequence[str], cases: Collection[str]) -> list[str]:
     ]
 
 
-def _forecast(explored: Explored, confirmation: Confirmation | None) -> str:
+def _forecast(explored: Explored, fresh: FreshSeeds) -> str:
     """Write how many seeds would decide an open claim, from fresh seeds if there are any."""
-    if confirmation:
-        return seeds_sentence(confirmation.drawn, 3600 * confirmation.hours)
-    return seeds_sentence(explored.finding.drawn, explored.seconds)
+    drawn, seconds = explored.finding.drawn, explored.seconds
+    if fresh.confirmation:
+        drawn, seconds = fresh.confirmation.drawn, 3600 * fresh.confirmation.hours
+    # A part may be open although all intervals are decided, if some sampler misses its target.
+    return seeds_sentence(drawn, seconds) or WITHOUT_INTERVAL
 
 
 def _price(name: str, context: Context, explored: Explored, fresh: FreshSeeds) -> Price | None:
