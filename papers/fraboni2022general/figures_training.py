@@ -87,8 +87,8 @@ def figure2(summaries: Summaries, paper: Paper) -> Artefact:
         data,
         figure,
         alt="Global loss against rounds for MD, Uniform and Clustered sampling, a column for each "
-        "number of clients, two rows for each importance: the losses coincide, and the row below "
-        "them has the differences from MD sampling.",
+        "number of clients, two rows for each importance: the losses, and below them the "
+        "differences from MD sampling.",
         notes=(*_not_comparable(runs), *_divergence_notes(runs)),
         caption_end=departures({HALF[n]: summary for n, summary in runs.items()}, paper),
     )

@@ -78,8 +78,8 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
     return Artefact(
         drawn.drop(columns=["case"]),
         figure,
-        alt="MSD curves of five samplers and a variant, in dB against iterations, which fall and "
-        "then level off; left: the first iterations, middle: all iterations. Right: the gap of "
+        alt="MSD curves of the algorithms, in dB against iterations, which fall and then level "
+        "off; left: the first iterations, middle: all iterations. Right: the gap of "
         "FedAvg over ISFedAvg, ours and the paper's.",
         notes=(
             f"At steady state FedAvg lies {standard_gap.value:.1f} dB above ISFedAvg with the true "

@@ -70,7 +70,7 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
         right.set_xticks(range(len(problems)), names, rotation=40, ha="right")
         right.set_ylim(left.get_ylim())
         for panel in (left, right):
-            panel.set_ylabel("steady-state gap (dB)")
+            panel.set_ylabel("gap over the last fifth (dB)")
         _map(first, noisy, "FedAvg over true", "FedAvg over true (dB)", reported)
         rounds = summaries["few"].setting("rounds", next(iter(summaries["few"].settings["cases"])))
         still = f"tracked over true after {rounds:,} iterations (dB)"
@@ -136,7 +136,7 @@ def _map(
 
 
 def probabilities(summaries: Summaries, paper: Paper) -> Artefact:
-    """Draw the distances of (49) and (52)–(53) from the optimal probabilities (44), (48)."""
+    """Draw the distances of (49)–(50) and (52)–(53) from the optimal probabilities (44), (48)."""
     experiments = {"isfedavg-approximate": "regression", TRACKED: "longer", ESTIMATED: "steady"}
     titles = {
         "agent_distance": r"agents: $\|p^o - \hat{p}^o\|$",
