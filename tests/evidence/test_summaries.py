@@ -241,3 +241,12 @@ class TestDamage:
         pq.write_table(table.replace_schema_metadata(notes), runs.out)
         with pytest.raises(InputError, match="missing or corrupt; delete it and rerun the command"):
             summaries.load(runs.out)
+
+
+def test_the_first_seeds_are_kept_with_their_settings():
+    rows = {"case": "base", "sampler": "md", "metric": "msd", "at": 0, "value": 1.0}
+    summary = Summary(pd.DataFrame({**rows, "seed": [5, 6, 7]}), {"seeds": [5, 6, 7]}, {})
+    part = summary.first_seeds(2)
+    assert part.settings["seeds"] == sorted(part.rows["seed"]) == [5, 6]
+    assert len(part.select("md", "msd", "base")) == 2
+    assert summary.first_seeds(3) is summary

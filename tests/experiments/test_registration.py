@@ -33,7 +33,7 @@ def test_a_twin_at_reduced_scale_has_the_changes_of_that_scale():
     assert len(fresh["reduced"]["seeds"]) == 4
 
 
-@pytest.mark.parametrize("looks", [None, [], [5, 3], [3, 3], 3])
+@pytest.mark.parametrize("looks", [None, [], [5, 3], [3, 3], 3, [3, "5"]])
 def test_looks_must_be_increasing_numbers_of_seeds(looks):
     with pytest.raises(InputError, match=r"confirm\.x\.looks: must be a list of increasing"):
         twin(EXPERIMENT, {"looks": looks}, "x")

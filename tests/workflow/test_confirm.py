@@ -1,10 +1,15 @@
 from datetime import timedelta
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from tests.shared import PAPERS
 
+from fedsampling.evidence.provenance import RunEvidence
+from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import load_paper
+from fedsampling.workflow import confirm
 from fedsampling.workflow.claim_context import Context
 from fedsampling.workflow.confirm import OTHER_SEEDS, confirmed, drawn_by_seed
 
@@ -63,3 +68,41 @@ class TestFreshSeedsDoNotCount:
         fresh = self.judged(self.RULE)
         assert fresh.reason.startswith("No look at fresh seeds is finished: ")
         assert fresh.looks_left == (5,)
+
+
+def test_a_claim_is_judged_at_the_last_look_that_all_its_experiments_finished(monkeypatch):
+    """Another claim has taken one of them to the second look."""
+    paper = load_paper("fraboni2021clustered", PAPERS)
+    seen = {}
+
+    def rule(context, claim, summaries, outcome):
+        seen.update({name: summary.rows["seed"].nunique() for name, summary in summaries.items()})
+        return Finding("supports", "", "")
+
+    def summary(seeds):
+        rows = {
+            "case": "base",
+            "sampler": "md",
+            "metric": "loss",
+            "seed": seeds,
+            "at": 1,
+            "value": 1.0,
+        }
+        settings = {
+            "seeds": seeds,
+            "cases": {"base": None},
+            "settings": {"rounds": 1},
+            "samplers": {},
+        }
+        known = {"seconds": 3600.0 * len(seeds), "started": "2099-01-01T00:00:00Z"}
+        return Summary(pd.DataFrame({**rows, "seed": seeds}), settings, known, {"base": known})
+
+    monkeypatch.setattr(Context, "apply_rule", rule)
+    monkeypatch.setattr(confirm, "assess_runs", lambda *_: RunEvidence("paper", seeds=10))
+    twins = paper.twins_of("c12").values()
+    loaded = {twin: summary([*range(29 if twin == "confirm_work" else 10)]) for twin in twins}
+    project = SimpleNamespace(facts={})
+    fresh = confirmed("c12", Context(paper, paper, project, loaded, {}))
+    assert set(seen.values()) == {10}
+    assert (fresh.confirmation.look, fresh.confirmation.seeds, fresh.looks_left) == (1, 10, (29,))
+    assert fresh.confirmation.hours == 10 * len(twins)

@@ -12,7 +12,7 @@ from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.places import RESULTS
 from fedsampling.workflow import decide as deciding
 from fedsampling.workflow.confirm import FreshSeeds
-from fedsampling.workflow.decide import NO_LOOK, Step, _expected_seconds, _so_far, _table, decide
+from fedsampling.workflow.decide import NO_LOOK, Step, _so_far, _table, decide
 from fedsampling.workflow.project import Project
 
 SEQUENTIAL = "harshvardhan2025latency"  # has claims with several looks
@@ -57,7 +57,7 @@ def test_a_step_after_the_first_look_says_what_fresh_seeds_show(seen):
 
 
 def test_a_claim_that_its_runs_could_not_judge_keeps_all_parts_open(opened, seen, monkeypatch):
-    monkeypatch.setattr(deciding, "_hours", lambda *_: {})
+    monkeypatch.setattr(deciding, "hours_of_look", lambda *_: {})
     paper = load_paper(SEQUENTIAL, PAPERS)
     fresh = FreshSeeds(replace(seen, parts={}), looks_left=(5,))
     step = deciding._next_look(paper, "c7", fresh, opened())
@@ -68,19 +68,19 @@ def test_runs_that_could_not_count_are_not_started(opened, seen, monkeypatch):
     """Of a rule that is not registered, or after the last look."""
     fresh = {"c1": FreshSeeds(reason="Its rule is not registered."), "c2": FreshSeeds(seen)}
     monkeypatch.setattr(deciding, "confirmations", lambda *_: fresh)
-    steps, others = deciding._steps(opened(papers=[SEQUENTIAL]), [SEQUENTIAL])
-    assert steps == []
-    assert others[0] == f"{SEQUENTIAL}/c1: Its rule is not registered."
-    assert others[1].startswith(f"{SEQUENTIAL}/c2: open after its last look\n    3 fresh seeds: ")
+    project = replace(opened(papers=[SEQUENTIAL]), results=RESULTS)
+    first, second, last = decide(project, [SEQUENTIAL], 9.0, dry_run=False, cores="1")
+    assert first == f"{SEQUENTIAL}/c1: Its rule is not registered."
+    assert second.startswith(f"{SEQUENTIAL}/c2: open after its last look\n    3 fresh seeds: ")
+    assert last == NO_LOOK
 
 
-def test_a_price_rests_on_fresh_runs_then_on_the_samplers_then_on_the_cases():
-    fresh, explored = {("a", "md"): [1.0, 3.0]}, {("a", "md"): [90.0], ("b", "md"): [6.0]}
-    known = [fresh, explored]
-    assert _expected_seconds("a", "md", known) == 2.0
-    assert _expected_seconds("b", "md", known) == 6.0
-    assert _expected_seconds("b", "uniform", known) == 6.0
-    assert _expected_seconds("c", "uniform", known) == 25.0
+def test_a_look_that_failed_is_named_and_ends_in_an_error(opened, monkeypatch):
+    monkeypatch.setattr(deciding, "_steps", lambda *_: ([STEP], []))
+    monkeypatch.setattr(deciding, "_run", lambda *_: False)
+    project = replace(opened(), results=RESULTS)
+    with pytest.raises(InputError, match="first/c1: runs of its look failed; run the same"):
+        [*decide(project, ["rizk2022importance"], 9.0, dry_run=False, cores="1")]
 
 
 def test_a_selection_of_experiments_hides_no_claim(opened):

@@ -1,17 +1,17 @@
 """The runs that a claim still requires: of the paper's size, and of fresh seeds."""
 
 import json
-from dataclasses import replace
 
 from tests.shared import PAPERS
 
 from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
-from fedsampling.evidence.verdicts import Finding
+from fedsampling.experiments.config import parse
 from fedsampling.experiments.papers import load_paper
 from fedsampling.workflow.claim_context import Context
 from fedsampling.workflow.confirm import FreshSeeds
-from fedsampling.workflow.judge import Explored, _price, _settles
+from fedsampling.workflow.judge import _price, _settles
 from fedsampling.workflow.plan import plan
+from fedsampling.workflow.project import Project
 
 LATENCY = "harshvardhan2025latency"
 
@@ -34,25 +34,23 @@ def test_a_claim_with_published_runs_needs_no_more_runs(pipeline):
 
 class TestPrice:
     PAPER = load_paper(LATENCY, PAPERS)
-    CONTEXT = Context(PAPER, PAPER, None, {}, {})
-    EXPLORED = Explored(Finding("inconclusive", "", ""), RunEvidence(seeds=2), seconds=7_200)
 
-    def price(self, fresh, explored=EXPLORED):
-        return _price("c7", self.CONTEXT, explored, fresh)
+    def price(self, fresh, results):
+        """Price c7 in a project without any finished run."""
+        project = Project(parse({"papers": [LATENCY], "shipped": False}), results, PAPERS)
+        return _price("c7", Context(self.PAPER, self.PAPER, project, {}, {}), fresh)
 
-    def test_the_first_look_takes_as_long_as_exploring(self):
-        price = self.price(FreshSeeds(looks_left=(3, 5)))
-        assert (price.seeds, price.look, price.looks, price.hours) == (3, 1, 2, 3.0)
+    def test_of_the_first_look(self, tmp_path):
+        price = self.price(FreshSeeds(looks_left=(3, 5)), tmp_path)
+        assert (price.seeds, price.look, price.looks, price.hours) == (3, 1, 2, None)
         assert price.command == f"fedsampling decide {LATENCY}/c7"
-        unknown = Explored(self.EXPLORED.finding)
-        assert self.price(FreshSeeds(looks_left=(3, 5)), unknown).hours is None
 
-    def test_a_later_look_takes_as_long_as_the_fresh_seeds_before(self, seen):
-        price = self.price(FreshSeeds(replace(seen, hours=0.3), looks_left=(5,)))
-        assert (price.seeds, price.look, price.looks, price.hours) == (5, 2, 2, 0.2)
+    def test_of_a_later_look(self, seen, tmp_path):
+        price = self.price(FreshSeeds(seen, looks_left=(5,)), tmp_path)
+        assert (price.seeds, price.look, price.looks) == (5, 2, 2)
 
-    def test_after_the_last_look_no_command_decides_it(self, seen):
-        price = self.price(FreshSeeds(seen))
+    def test_after_the_last_look_no_command_decides_it(self, seen, tmp_path):
+        price = self.price(FreshSeeds(seen), tmp_path)
         assert price.command == ""
         assert price.unreachable.startswith("No look of its plan is left; to go on, give")
-        assert self.price(FreshSeeds()) is None
+        assert self.price(FreshSeeds(), tmp_path) is None

@@ -115,6 +115,15 @@ def test_finished_runs_are_added_and_found_again(published, tmp_path):
         assert store.find([folder, tmp_path / "store"], run, result.metadata["code"])
 
 
+def test_publishing_goes_on_after_an_interruption_before_the_index(published, tmp_path):
+    folder, name = tmp_path / "shipped", f"{RIZK}/inclusion"
+    published(name, finished=1)
+    write_record(folder / INDEX, {name: []})  # as it was before
+    published(name)
+    file = folder / f"{name}.parquet"
+    assert store.load_together(file).keys() == published_runs(folder).keys()
+
+
 def test_only_named_experiments_are_added(published):
     assert published(f"{RIZK}/regression") == NOTHING
     with pytest.raises(InputError, match="'inclusions' is unknown"):

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from tests.shared import PAPERS
@@ -12,7 +13,7 @@ from fedsampling.runs.execute import execute
 from fedsampling.runs.places import path_of
 from fedsampling.runs.store import lease_of
 from fedsampling.workflow.project import Project
-from fedsampling.workflow.status import remove_other_versions, status
+from fedsampling.workflow.status import _other_versions, remove_other_versions, status
 
 PAPER = "rizk2022importance"
 
@@ -62,6 +63,15 @@ def test_runs_of_other_versions_are_counted_and_removed_on_request(project):
     assert remove_other_versions(project).endswith(f"{len(current)} runs of other versions removed")
     assert sorted(folder.rglob("*.parquet")) == sorted(current)
     assert not [line for line in status(project) if "other versions" in line]
+
+
+def test_only_where_nothing_is_computed_the_only_version_of_a_run_stays(project):
+    job = project.plan.jobs[project.plan.jobs_of(PAPER, "inclusion")[0]]
+    folder, run_hash = project.results / "store", job.runs[0].hash
+    only = path_of(folder, run_hash, job.code).rename(path_of(folder, run_hash, "0" * 16))
+    at_best = SimpleNamespace(config=SimpleNamespace(computes=False), plan=project.plan)
+    assert _other_versions(at_best, folder) == set()
+    assert _other_versions(project, folder) == {only}
 
 
 def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path):

@@ -28,9 +28,9 @@ class Declaration:
 class Price:
     """What confirming a claim takes: the next look at it, or the reason why there is none.
 
-    `seeds`: fresh seeds of the look, `look` of `looks`, in all. `hours`: core-hours of the seeds
-    that are missing, each as long as the claim's seeds so far; None if none was timed. `command`:
-    computes them. `unreachable`: why no further look can decide the claim; the rest is then unset.
+    `seeds`: fresh seeds of the look, `look` of `looks`, in all. `hours`: core-hours of its missing
+    runs; None if no such run was timed. `command`: computes them. `unreachable`: why no further
+    look can decide the claim; the rest is then unset.
     """
 
     seeds: int | None = None
@@ -45,8 +45,8 @@ class Price:
 class Confirmation:
     """A claim judged on fresh seeds by a rule that was registered before them.
 
-    `draws`: what a fresh seed draws, as text. `seeds`: finished seeds; `look` of `looks` is the
-    number of the look at which the claim stands. `hours`: core-hours of the fresh runs.
+    `draws`: what a fresh seed draws, as text. `seeds`: those of the last look that is finished, the
+    `look`-th of `looks`; further seeds do not count. `hours`: core-hours of these seeds.
     `registered`, `commit`: time and commit of the registration; `first_run`: when the first of the
     runs started. Other fields as in :class:`Claim`.
     """
@@ -66,6 +66,7 @@ class Confirmation:
     registered: str
     commit: str
     first_run: str
+    caveat: str = ""
 
     @property
     def answered(self) -> bool:

@@ -69,6 +69,17 @@ class Summary:
             self._parts[names] = part
         return self._parts[names]
 
+    def first_seeds(self, n: int) -> "Summary":
+        """Keep the first `n` seeds; the provenance remains that of all runs."""
+        seeds = self.settings["seeds"][:n]
+        if len(seeds) == len(self.settings["seeds"]):
+            return self
+        kept = self.rows["seed"].isin(seeds).to_numpy()
+        settings = {**self.settings, "seeds": seeds}
+        part = Summary(self.rows[kept], settings, self.provenance, self.by_case)
+        part.categories.update({key: self.categorised[key].array[kept] for key in NAMES})
+        return part
+
     @cached_property
     def _parts(self) -> dict[tuple[str, ...], "Summary"]:
         """Results of :meth:`only`: artefacts of the same cases share their curves."""

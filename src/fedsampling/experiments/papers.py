@@ -132,6 +132,9 @@ class ClaimSpec(Strict):
         "", description="why no affordable number of fresh runs can decide the claim; empty if some"
     )
     caveat: str = Field("", description="one sentence that a reader needs to use the verdict")
+    caveat_explored: str = Field(
+        "", description="the same, of the verdict of the exploring runs only; shown before `caveat`"
+    )
     history: list[Past] = Field(
         default_factory=list, description="earlier verdicts, the oldest first"
     )

@@ -59,7 +59,8 @@ def twin(experiment: Mapping[str, Any], confirm: Mapping[str, Any], name: str) -
     """
     changes = {"scale": "paper", "first_seed": FIRST_SEED, **confirm}
     scale, first, looks = changes.pop("scale"), changes.pop("first_seed"), changes.get("looks")
-    if not isinstance(looks, list) or not looks or sorted(set(looks)) != looks:
+    is_list = isinstance(looks, list) and all(type(n) is int for n in looks)
+    if not is_list or not looks or sorted(set(looks)) != looks:
         raise InputError(f"confirm.{name}.looks: must be a list of increasing numbers of seeds")
     if scale not in ("paper", "reduced"):
         raise InputError(f"confirm.{name}.scale: must be paper or reduced")

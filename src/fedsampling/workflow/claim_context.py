@@ -1,8 +1,8 @@
 """What a paper's claims are judged with, and applying a claim's rule to it."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from textwrap import shorten
 
 from fedsampling.base.errors import WARNING, InputError
@@ -19,6 +19,7 @@ class Context:
 
     `paper`, `complete`: without and with the experiments that are left out. `loaded`: summaries of
     the remaining experiments. `unfinished`: unfinished jobs of the paper's size, by experiment.
+    `seconds`: of the runs in the summaries, by hash.
     """
 
     paper: Paper
@@ -26,6 +27,7 @@ class Context:
     project: Project
     loaded: Summaries
     unfinished: Mapping[str, Sequence[Job]]
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def artefact(self, claim: str) -> ArtefactSpec:
         """Return the artefact that shows a claim, also if it is left out."""
@@ -57,6 +59,20 @@ class Context:
             warn_unfit(self.paper, claim, f"{outcome}, because its rule does not fit", error)
             return None
         return finding
+
+
+def decisive(changes: Sequence[str], cases: Collection[str]) -> list[str]:
+    """Return the changed settings that a claim is not about: neither seeds nor additions.
+
+    `changes`: lines ``key value (paper's value)``. `cases`: of the claim; if empty, all.
+    """
+    return [
+        line
+        for line in changes
+        if not line.startswith(("seeds ", "title "))
+        and not (line.startswith(("samplers.", "cases.")) and line.endswith("(none)"))
+        and not (cases and line.startswith("cases.") and line.split(".")[1] not in cases)
+    ]
 
 
 def warn_unfit(spec: Paper, name: str, outcome: str, error: Exception) -> None:

@@ -15,12 +15,12 @@ from fedsampling.base.text import listed
 from fedsampling.evidence import grades
 from fedsampling.evidence.claims import Confirmation
 from fedsampling.evidence.looks import Looks
-from fedsampling.evidence.provenance import assess_runs
+from fedsampling.evidence.provenance import assess_runs, changed
 from fedsampling.evidence.statistics import allowing_for
-from fedsampling.evidence.summaries import load_summaries
+from fedsampling.evidence.summaries import Summary, load_summaries
 from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.experiments.resolving import load_kinds
-from fedsampling.workflow.claim_context import Context
+from fedsampling.workflow.claim_context import Context, decisive
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.summarise import summarise
 
@@ -62,28 +62,42 @@ def confirmed(name: str, context: Context) -> FreshSeeds:
         return FreshSeeds()
     if reason := _why_not_yet(name, context):
         return FreshSeeds(None, reason, looks)
-    confirmation = _confirmation(name, context)
+    twins, cases = context.complete.twins_of(name), context.cases(name)
+    fresh = {original: context.loaded[twin].only(cases) for original, twin in twins.items()}
+    if changes := decisive(changed(fresh), cases):
+        return FreshSeeds(reason=grades.not_judged(changes).reason)
+    confirmation = _confirmation(name, fresh, Looks(looks), context)
     if confirmation is None:
         return FreshSeeds(reason="The rule does not fit the changed settings.")
     return FreshSeeds(confirmation, looks_left=looks[confirmation.look :])
 
 
-def _confirmation(name: str, context: Context) -> Confirmation | None:
-    """Judge a claim on fresh seeds; None if the paper's rule fails because of changed settings."""
+def _confirmation(
+    name: str, finished: Mapping[str, Summary], plan: Looks, context: Context
+) -> Confirmation | None:
+    """Judge a claim at the last look that all its experiments have finished.
+
+    Returns None if the paper's rule fails because of changed settings.
+    """
+    spec = context.complete.claims[name]
+    counts = {original: len(summary.settings["seeds"]) for original, summary in finished.items()}
+    look = plan.finished(min(counts.values()))
+    # Another claim may have taken some of the experiments further.
+    seeds = plan.seeds[look - 1] if look else min(counts.values())
+    fresh = {original: summary.first_seeds(seeds) for original, summary in finished.items()}
     twins = context.complete.twins_of(name)
-    cases = context.cases(name)
-    fresh = {original: context.loaded[twin].only(cases) for original, twin in twins.items()}
     specs = {original: context.complete.experiments[twin] for original, twin in twins.items()}
-    evidence = assess_runs(fresh, specs, cases, context.project.facts)
-    looks = _looks(name, context.complete)
-    plan = Looks(looks)
+    evidence = assess_runs(fresh, specs, context.cases(name), context.project.facts)
     with allowing_for(plan):
         finding = context.apply_rule(name, fresh, "not confirmed")
     if finding is None:
         return None
-    finding = grades.graded(finding, evidence, context.paper.claims[name].transfer)
+    finding = grades.graded(finding, evidence, spec.transfer)
     draws = {word: None for summary in fresh.values() for word in drawn_by_seed(summary.settings)}
-    seeds = min(len(summary.settings["seeds"]) for summary in fresh.values())
+    seconds = sum(
+        summary.provenance["seconds"] * seeds / counts[original]
+        for original, summary in fresh.items()
+    )
     registered = context.complete.registered[name]
     return Confirmation(
         verdict=finding.verdict,
@@ -95,12 +109,13 @@ def _confirmation(name: str, context: Context) -> Confirmation | None:
         grade=finding.grade,
         draws=listed([*draws]),
         seeds=seeds,
-        look=plan.finished(seeds),
-        looks=looks,
-        hours=round(sum(s.provenance["seconds"] for s in fresh.values()) / 3600, 2),
+        look=look,
+        looks=plan.seeds,
+        hours=round(seconds / 3600, 2),
         registered=registered.at.isoformat(),
         commit=registered.commit,
         first_run=_first_run(name, context),
+        caveat=" ".join(filter(None, (finding.caveat, spec.caveat))),
     )
 
 
@@ -141,8 +156,8 @@ def _why_impossible(name: str, context: Context) -> str:
             f"Its rule was changed after its registration of {registered.at:%Y-%m-%d}; "
             "'fedsampling register' registers it again."
         )
-    has_run = all(twin in context.loaded for twin in twins.values())
-    if has_run and datetime.fromisoformat(_first_run(name, context)) < registered.at:
+    first = _first_run(name, context)
+    if first and datetime.fromisoformat(first) < registered.at:
         return (
             f"Its fresh runs began before its registration of {registered.at:%Y-%m-%d}; "
             f"{OTHER_SEEDS}."
@@ -166,6 +181,6 @@ def _looks(name: str, paper: Paper) -> tuple[int, ...]:
 
 
 def _first_run(name: str, context: Context) -> str:
-    """Return when the first run of a claim's twins started."""
-    twins = context.complete.twins_of(name).values()
-    return min(str(context.loaded[twin].provenance["started"]) for twin in twins)
+    """Return when the first run of a claim's twins started; empty if none has a finished look."""
+    twins = context.loaded.keys() & context.complete.twins_of(name).values()
+    return min((str(context.loaded[twin].provenance["started"]) for twin in twins), default="")

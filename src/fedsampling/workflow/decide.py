@@ -7,10 +7,8 @@ like all others, so that an interrupted call resumes, and ``fedsampling publish`
 
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from statistics import fmean
 from time import monotonic
 from typing import Any
 
@@ -22,16 +20,14 @@ from fedsampling.base.files import write_text
 from fedsampling.base.text import listed, plural, show
 from fedsampling.evidence.claims import Confirmation
 from fedsampling.experiments.papers import Paper, load_paper
-from fedsampling.experiments.registration import with_seeds
-from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
-from fedsampling.runs.places import RESULTS, finished_runs, run_stores
-from fedsampling.workflow.best_scale import LARGEST_FIRST, jobs_at
+from fedsampling.runs.places import RESULTS, run_stores
 from fedsampling.workflow.confirm import FreshSeeds, confirmations
+from fedsampling.workflow.look_hours import first_seeds, hours_of_look, scale_of
 from fedsampling.workflow.project import Project
 
 RESULTS_NAME = "decide"  # subfolder of the results, so that a report's plan stays as it is
-NO_LOOK = "no claim is left with a look to run"
+NO_LOOK = "no claim has a look left to run"
 
 
 @dataclass(frozen=True)
@@ -81,22 +77,28 @@ def decide(
     project = _with_all_claims(project, names)
     begin = monotonic()
     tried: set[tuple[str, int]] = set()  # looks by claim and number; no look runs twice
+    failed: list[str] = []
     while True:
-        steps, finished = _steps(project, names)
+        steps, others = _steps(project, names)
         steps = [step for step in steps if (step.name, step.look) not in tried]
         if dry_run:
-            yield from _table(steps, finished)
+            yield from _table(steps, others)
             return
         left = hours - (monotonic() - begin) / 3600 if hours else 0.0
         affordable = [step for step in steps if (step.hours or 0.0) <= left * _number_of(cores)]
         if not affordable:
+            if not tried and not steps:
+                yield from others
             yield _what_is_left(steps, _number_of(cores))
+            if failed:
+                fix = "run the same command again to resume"
+                raise InputError(*(f"{name}: runs of its look failed; {fix}" for name in failed))
             return
         step = affordable[0]
         yield _sentence(step) + step.so_far
         tried.add((step.name, step.look))
         if not _run(step, cores, project):
-            yield f"{step.name}: its runs failed; run the same command to resume"
+            failed.append(step.name)
         project = replace(project)  # whose plan sees the runs that have finished
 
 
@@ -167,22 +169,27 @@ def _price(step: Step) -> tuple[bool, float]:
 def _next_look(paper: Paper, claim: str, fresh: FreshSeeds, project: Project) -> Step:
     """Return the next look at a claim."""
     twins = paper.twins_of(claim)
-    experiment = paper.experiments[next(iter(twins.values()))]
-    seeds, looks = fresh.looks_left[0], len(experiment["looks"])
+    looks = len(paper.experiments[next(iter(twins.values()))]["looks"])
+    seeds = fresh.looks_left[0]
     # If no sampler reaches the target, the claim cannot be judged, and has no parts.
     judged = fresh.confirmation.parts if fresh.confirmation else {}
     parts = judged or dict.fromkeys(paper.claims[claim].parts, "open")
-    scale = next(name for name in LARGEST_FIRST if experiment.get(name, {}) is not None)
+    target, reused = run_stores(project.results, project.config)
+
+    def seconds_of(run_hash: str) -> float | None:
+        result = store.find([target, *reused], run_hash, None)
+        return float(result.metadata["seconds"]) if result else None
+
     return Step(
         paper=paper.key,
         claim=claim,
         open_parts=tuple(name for name, part in parts.items() if part == "open"),
         experiments=tuple(twins.values()),
-        scale=scale,
+        scale=scale_of(paper, twins),
         seeds=seeds,
         look=looks - len(fresh.looks_left) + 1,
         looks=looks,
-        hours_of=_hours(paper, twins, seeds, scale, project),
+        hours_of=hours_of_look(paper, twins, seeds, project, seconds_of),
         so_far=_so_far(fresh.confirmation),
     )
 
@@ -194,64 +201,6 @@ def _so_far(confirmation: Confirmation | None) -> str:
     decided = [f"{name}: {part}" for name, part in confirmation.parts.items() if part != "open"]
     parts = f"; decided: {', '.join(decided)}" if decided else ""
     return f"\n    {plural(confirmation.seeds, 'fresh seed')}: {confirmation.ours}{parts}"
-
-
-def _hours(
-    paper: Paper, twins: Mapping[str, str], seeds: int, scale: str, project: Project
-) -> dict[str, float]:
-    """Estimate the core-hours of a look's missing runs, by experiment.
-
-    Returns nothing if no run of one of them, or of the experiment that it repeats, is finished.
-    """
-    target, shared = run_stores(project.results, project.config)
-    stores = [target, *shared]
-    finished = finished_runs(shared)
-    hours: dict[str, float] = {}
-    for original, twin in twins.items():
-        jobs = jobs_at(paper, project.config, scale, {original, twin})
-        # Fresh runs first: the others are of earlier code, often on a busier machine.
-        known = [
-            _recorded_seconds(jobs.get(name, ()), finished, stores) for name in (twin, original)
-        ]
-        if not any(known):
-            return {}
-        wanted = {*_first_seeds(paper, twin, seeds)}
-        hours[twin] = 0.0
-        for job in jobs[twin]:
-            missing = sum(run.seed in wanted and run.hash not in finished for run in job.runs)
-            hours[twin] += missing * _expected_seconds(job.case, job.sampler, known) / 3600
-    return hours
-
-
-Seconds = Mapping[tuple[str, str], Sequence[float]]  # of finished runs, by case and sampler
-
-
-def _recorded_seconds(
-    jobs: Sequence[Job], finished: Collection[str], stores: Sequence[Path]
-) -> Seconds:
-    """Return what the jobs' finished runs took, by case and sampler."""
-    seconds: dict[tuple[str, str], list[float]] = {}
-    for job in jobs:
-        for run in job.runs:
-            if run.hash in finished and (result := store.find(stores, run.hash, None)):
-                of_run = float(result.metadata["seconds"])
-                seconds.setdefault((job.case, job.sampler), []).append(of_run)
-    return seconds
-
-
-def _expected_seconds(case: str, sampler: str, known: Sequence[Seconds]) -> float:
-    """Average the seconds of a sampler's runs, of the first of `known` that has any.
-
-    Without any, all runs of the case count, or all runs at all.
-    """
-    for seconds in known:
-        if (case, sampler) in seconds:
-            return fmean(seconds[case, sampler])
-    every = [
-        (key, value) for seconds in known for key, values in seconds.items() for value in values
-    ]
-    of_case = [value for (other, _), value in every if other == case]
-    return fmean(of_case or [value for _, value in every])
 
 
 def _sentence(step: Step) -> str:
@@ -268,10 +217,11 @@ def _table(steps: Sequence[Step], others: Sequence[str]) -> Iterator[str]:
 
     Claims share experiments, whose runs count once.
     """
-    counted: dict[str, float] = {}
+    counted: dict[tuple[str, str], float] = {}
     for step in steps:
         for name, hours in step.hours_of.items():
-            counted[name] = max(hours, counted.get(name, 0.0))
+            key = step.paper, name
+            counted[key] = max(hours, counted.get(key, 0.0))
         yield f"{_sentence(step)}; {show(sum(counted.values()), 2)} in all{step.so_far}"
     yield from others
     if not steps:
@@ -287,9 +237,7 @@ def _table(steps: Sequence[Step], others: Sequence[str]) -> Iterator[str]:
 def _run(step: Step, cores: str, project: Project) -> bool:
     """Run a look with Snakemake; return whether all its runs finished."""
     paper = load_paper(step.paper, project.papers)
-    overrides = {
-        name: {"seeds": _first_seeds(paper, name, step.seeds)} for name in step.experiments
-    }
+    overrides = {name: {"seeds": first_seeds(paper, name, step.seeds)} for name in step.experiments}
     config: dict[str, Any] = {
         **project.config.model_dump(mode="json"),  # the user's mirror, store, device, cluster
         "scale": step.scale,
@@ -301,9 +249,3 @@ def _run(step: Step, cores: str, project: Project) -> bool:
     write_text(path, yaml.safe_dump(config))
     command = ["snakemake", "--cores", cores, "--configfile", str(path)]
     return subprocess.run(command, stdout=sys.stderr, check=False).returncode == 0
-
-
-def _first_seeds(paper: Paper, twin: str, n: int) -> list[int]:
-    """Return the seeds of a look."""
-    seeds: list[int] = with_seeds(paper.experiments[twin], n)["seeds"]
-    return seeds

@@ -3,9 +3,9 @@
 :mod:`fedsampling.workflow.confirm` judges the fresh seeds, with the same function of the paper.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan, nan
+from math import nan
 
 from fedsampling.evidence import grades
 from fedsampling.evidence.claims import Claim, Declaration, Price
@@ -17,12 +17,14 @@ from fedsampling.evidence.provenance import (
     changed,
     has_unverified_data,
 )
+from fedsampling.evidence.summaries import read_notes
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.experiments.specs import Job
 from fedsampling.report import content
-from fedsampling.workflow.claim_context import Context
+from fedsampling.workflow.claim_context import Context, decisive
 from fedsampling.workflow.confirm import OTHER_SEEDS, FreshSeeds, confirmed
+from fedsampling.workflow.look_hours import hours_of_look
 from fedsampling.workflow.project import Project
 
 
@@ -30,7 +32,10 @@ def judge(spec: Paper, project: Project, loaded: Summaries) -> Iterator[Claim]:
     """Yield a paper's claims with their verdicts, from its remaining experiments."""
     complete = load_paper(spec.key, spec.folder.parent)
     unfinished = project.left_to_run(complete) if spec.claims else {}
-    context = Context(spec, complete, project, loaded, unfinished)
+    paths = (project.folder / "summaries" / spec.key / f"{name}.parquet" for name in loaded)
+    costs = [read_notes(path)[1] for path in paths if path.is_file()]
+    seconds = {run: of_run for by_run in costs for run, (of_run, _) in by_run.items()}
+    context = Context(spec, complete, project, loaded, unfinished, seconds)
     for name in spec.claims:
         yield _judged(name, context)
 
@@ -74,7 +79,7 @@ def _judged(name: str, context: Context) -> Claim:
         else "",
         drawn=finding.drawn,
         readings=finding.readings,
-        caveat=" ".join(filter(None, (finding.caveat, claim.caveat))),
+        caveat=" ".join(filter(None, (finding.caveat, claim.caveat_explored, claim.caveat))),
         parts=finding.parts,
         topic=claim.topic,
         confirmation=fresh.confirmation,
@@ -85,7 +90,7 @@ def _judged(name: str, context: Context) -> Claim:
     return replace(
         judged,
         power="" if judged.answered or claim.unreachable else _forecast(explored, fresh),
-        price=None if judged.confirmed else _price(name, context, explored, fresh),
+        price=None if judged.confirmed else _price(name, context, fresh),
     )
 
 
@@ -96,8 +101,8 @@ def _explored(name: str, context: Context) -> Explored:
     if absent := [key for key in experiments if key not in context.loaded]:
         return Explored(grades.not_run({key: spec.left_out[key] for key in absent}))
     summaries = {key: context.loaded[key] for key in experiments}
-    if decisive := _decisive(changed(summaries), cases):
-        return Explored(grades.not_judged(decisive))
+    if changes := decisive(changed(summaries), cases):
+        return Explored(grades.not_judged(changes))
     used = {key: summary.only(cases) for key, summary in summaries.items()}
     seconds = sum(summary.provenance.get("seconds", nan) for summary in used.values())
     specs = {key: context.complete.experiments[key] for key in experiments}
@@ -110,20 +115,6 @@ def _explored(name: str, context: Context) -> Explored:
     return Explored(grades.graded(finding, evidence, claim.transfer), evidence, seconds)
 
 
-def _decisive(changes: Sequence[str], cases: Collection[str]) -> list[str]:
-    """Return the changed settings that a claim is not about: neither seeds nor additions.
-
-    `changes`: lines ``key value (paper's value)``. `cases`: of the claim; if empty, all.
-    """
-    return [
-        line
-        for line in changes
-        if not line.startswith(("seeds ", "title "))
-        and not (line.startswith(("samplers.", "cases.")) and line.endswith("(none)"))
-        and not (cases and line.startswith("cases.") and line.split(".")[1] not in cases)
-    ]
-
-
 def _forecast(explored: Explored, fresh: FreshSeeds) -> str:
     """Write how many seeds would decide an open claim, from fresh seeds if there are any."""
     drawn, seconds = explored.finding.drawn, explored.seconds
@@ -133,7 +124,7 @@ def _forecast(explored: Explored, fresh: FreshSeeds) -> str:
     return seeds_sentence(drawn, seconds) or WITHOUT_INTERVAL
 
 
-def _price(name: str, context: Context, explored: Explored, fresh: FreshSeeds) -> Price | None:
+def _price(name: str, context: Context, fresh: FreshSeeds) -> Price | None:
     """Return what confirming a claim takes; None if no seed decides it."""
     if unreachable := context.paper.claims[name].unreachable:
         return Price(unreachable=unreachable)
@@ -141,17 +132,16 @@ def _price(name: str, context: Context, explored: Explored, fresh: FreshSeeds) -
     if not left:
         over = f"No look of its plan is left; to go on, {OTHER_SEEDS}."
         return Price(unreachable=over) if confirmation else None
-    looks, finished = len(left), 0
-    hours_per_seed = explored.seconds / 3600 / (explored.evidence.seeds or nan)
-    if confirmation:
-        looks, finished = len(confirmation.looks), confirmation.seeds
-        hours_per_seed = confirmation.hours / confirmation.seeds
-    hours = (left[0] - finished) * hours_per_seed
+    complete = context.complete
+    looks = len(confirmation.looks) if confirmation else len(left)
+    hours = hours_of_look(
+        complete, complete.twins_of(name), left[0], context.project, context.seconds.get
+    )
     return Price(
         seeds=left[0],
         look=looks - len(left) + 1,
         looks=looks,
-        hours=None if isnan(hours) else round(hours, 2),
+        hours=round(sum(hours.values()), 2) if hours else None,
         command=f"fedsampling decide {context.paper.key}/{name}",
     )
 

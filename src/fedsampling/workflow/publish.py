@@ -42,8 +42,10 @@ def publish_runs(names: Collection[str], project: Project, folder: Path = PUBLIS
                 gained.setdefault(job.experiment_id, []).append(store.as_published(result))
     for name, runs in gained.items():
         path = folder / f"{name}.parquet"
-        before = store.load_together(path).values() if path.is_file() else ()
-        store.save_together(path, [*before, *runs])
+        before = store.load_together(path) if path.is_file() else {}
+        # A call that was interrupted before it wrote the index may have added some of them.
+        added = {run.metadata["hash"]: run for run in runs}
+        store.save_together(path, {**added, **before}.values())
     files = {
         f"{path.parent.name}/{path.stem}": store.load_together(path)
         for path in sorted(folder.glob("*/*.parquet"))

@@ -32,7 +32,7 @@ from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.runs import store
 from fedsampling.runs.environment import choose_products, device
 from fedsampling.runs.execute import locate_shared
-from fedsampling.runs.places import run_stores
+from fedsampling.runs.places import finished_runs, run_stores
 from fedsampling.runs.rows import digest
 from fedsampling.workflow.project import Project
 
@@ -70,11 +70,9 @@ def _recheck(project: Project, share: float | None, seed: int | None) -> list[Re
     context = RunContext(project.data, project.config.mirror, device(project.config))
     recomputed: list[Recomputed] = []
     start = time.process_time()
-    chosen = _finished(project, drawn, share is None)
     if share is not None:
-        finished = list(chosen)
-        chosen = iter(finished[: max(1, round(share * len(finished)))])
-    for job, run, before in chosen:
+        drawn = _share_of_finished(project, drawn, share)
+    for job, run, before in _finished(project, drawn, share is None):
         (table,) = job.simulation.simulate(run.data, [run.seed], context).tables
         outcome, difference, until = compare_tables(table, before.table)
         late = until is not None and until > _first_round(table)
@@ -126,6 +124,19 @@ def is_sensitive(
 def _first_round(table: "pd.DataFrame") -> int:
     """Return the first round with measurements; values of the whole run have the round −1."""
     return int(table.loc[table["at"] >= 0, "at"].min())
+
+
+def _share_of_finished(
+    project: Project, drawn: Iterable[tuple[Job, RunSpec]], share: float
+) -> list[tuple[Job, RunSpec]]:
+    """Choose the first of the finished runs, without reading them, and put those of a job together.
+
+    The runs of an experiment are published in one file, of which only a few are kept in memory.
+    """
+    finished = finished_runs(run_stores(project.results, project.config)[1])
+    candidates = [(job, run) for job, run in drawn if run.hash in finished]
+    chosen = candidates[: max(1, round(share * len(candidates)))]
+    return sorted(chosen, key=lambda one: one[0].name)
 
 
 def _finished(

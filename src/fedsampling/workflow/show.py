@@ -57,6 +57,8 @@ def _of_run(start: str, project: Project) -> dict[str, Any]:
     job = jobs.get(run)
     code = job.code if job else ""
     result = Finished(target, shared).find(run, code) or store.find(folders, run, None)
+    if result is None and job is None:
+        raise InputError(f"{run}: corrupt, and of no job of this configuration")
     if result is None:
         spec = next(spec for spec in jobs[run].runs if spec.hash == run).identity
         return {"run": run, "job": jobs[run].name, "finished": False, **_identity(spec)}

@@ -79,14 +79,21 @@ def remove_other_versions(project: Project) -> str:
 
 
 def _other_versions(project: Project, target: Path) -> set[Path]:
-    """Return the files of the configured runs that other versions of the code stored."""
+    """Return the files of the configured runs that other versions of the code stored.
+
+    At scale `best`, results are drawn from runs of any version, so a run's only versions stay.
+    """
     stored = file_names(target)
     if not stored:
         return set()
     runs = [(run.hash, job.code) for job in project.plan.jobs.values() for run in job.runs]
-    others = stored - {file_name(*run) for run in runs}
-    hashes = {run_hash for run_hash, _ in runs}
-    return {path_of_name(target, name) for name in others if run_of_name(name) in hashes}
+    current = {file_name(*run) for run in runs}
+    if project.config.computes:
+        replaceable = {run_hash for run_hash, _ in runs}
+    else:
+        replaceable = {*map(run_of_name, stored & current)}
+    others = stored - current
+    return {path_of_name(target, name) for name in others if run_of_name(name) in replaceable}
 
 
 def _state(jobs: Sequence[Job], target: Path, stored: Set[str], reused: Set[str]) -> State:

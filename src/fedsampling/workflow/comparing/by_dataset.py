@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fedsampling.base.errors import InputError
-from fedsampling.base.text import plural
+from fedsampling.base.text import listed, plural
 from fedsampling.experiments.cross_matrix import CROSS_MATRIX
 from fedsampling.workflow.comparing.early import early_lines
+from fedsampling.workflow.comparing.own_problem import ABSENT
 from fedsampling.workflow.comparing.processes import TaskOutcome, run_each
 from fedsampling.workflow.comparing.results import show_results
 from fedsampling.workflow.comparing.schedule import (
@@ -16,7 +17,7 @@ from fedsampling.workflow.comparing.schedule import (
     first_sets,
     schedule,
 )
-from fedsampling.workflow.comparing.selection import Competition, Echo, Overrides
+from fedsampling.workflow.comparing.selection import FIXES, Competition, Echo, Overrides
 from fedsampling.workflow.comparing.training import train_on
 from fedsampling.workflow.project import Project
 
@@ -47,6 +48,9 @@ class ByDataset:
         planned = trained.plan.experiments
         names = [name for name in self.comparison.datasets if f"{CROSS_MATRIX}/{name}" in planned]
         works = schedule(trained, self.comparison.entries, names)
+        if not works:
+            entries, datasets = listed([*self.comparison.entries]), listed(names)
+            raise InputError(f"{entries}: cannot run on {datasets}{FIXES[ABSENT]}")
         self._announce(works)
         best: dict[str, Mapping[str, str]] = {}
         if len(works) >= MIN_SETS_FOR_EARLY:
