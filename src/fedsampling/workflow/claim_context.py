@@ -62,7 +62,9 @@ class Context:
 
 
 def decisive(changes: Sequence[str], cases: Collection[str]) -> list[str]:
-    """Return the changed settings that a claim is not about: neither seeds nor additions.
+    """Return the changed settings that withhold a claim's verdict.
+
+    These are all but seeds, titles, added samplers and cases, and cases of other claims.
 
     `changes`: lines ``key value (paper's value)``. `cases`: of the claim; if empty, all.
     """
