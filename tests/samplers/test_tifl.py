@@ -97,6 +97,13 @@ def test_losses_are_asked_only_every_interval():
     assert asked == [True, False, False, True, False, False, True]
 
 
+def test_tiers_with_credits_are_drawn_although_their_probability_is_zero():
+    sampler = adaptive(credits=(2, 100, 100), odds=(1, 0, 0))
+    drawn = tiers_of_rounds(sampler, lambda t: np.ones(6), 8)
+    assert (drawn[:2] == 0).all()
+    assert (drawn[2:] > 0).all()
+
+
 def test_a_tier_without_credits_is_no_longer_drawn():
     drawn = tiers_of_rounds(adaptive(credits=(1, 2, 100)), lambda t: np.ones(6), 12)
     assert [(drawn == tier).sum(0).max() for tier in (0, 1)] == [1, 2]

@@ -89,12 +89,13 @@ def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
 
     Rows are sorted by value.  A number that no setting changes has a plot only if it is the first.
     """
-    names = dict.fromkeys(interval.name for r in claim.readings for interval in r.drawn)
+    basis = claim.basis
+    names = dict.fromkeys(interval.name for r in basis.readings for interval in r.drawn)
     plots: list[SettingsPlot] = []
     for name in names:
         rows = [
             (reading, interval)
-            for reading in claim.readings
+            for reading in basis.readings
             for interval in reading.drawn
             if interval.name == name
         ]
@@ -113,7 +114,7 @@ def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
                 bar.value,
                 bar.high,
                 ROW_PIXELS * (position + 0.5),
-                reading.ours == claim.ours,
+                reading.ours == basis.ours,
             )
             for position, ((reading, _), bar) in enumerate(zip(rows, axis.bars, strict=True))
         )

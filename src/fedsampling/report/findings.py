@@ -133,7 +133,7 @@ class _Numbers:
 
     def template_functions(self) -> dict[str, Any]:
         """Return the functions that templates can call, by name."""
-        names = ("choices", "noted", "ours", "row", "rows", "table", "value")
+        names = ("choices", "explored", "noted", "ours", "row", "rows", "table", "value")
         return {
             **{name: getattr(self, name) for name in names},
             "claim": self._claims.__getitem__,
@@ -151,8 +151,8 @@ class _Numbers:
         """Tabulate the choices over which claims are judged, with the count of verdicts."""
         lines = ["| claim | choice | verdicts |", "|---|---|---|"]
         for name, claim in self._claims.items():
-            if claim.readings:
-                counts = Counter(reading.verdict for reading in claim.readings)
+            if claim.basis.readings:
+                counts = Counter(reading.verdict for reading in claim.basis.readings)
                 names = [
                     re.sub(r" \([\d-]+\)$", "", n) for n in self._paper.claims[name].open_choices
                 ]
@@ -164,12 +164,17 @@ class _Numbers:
         """Format the interval named `drawn` of a claim."""
         return interval(asdict(self._drawn(name, drawn)), "value")
 
+    def explored(self, name: str, drawn: str) -> str:
+        """Format an interval of the exploring runs, to compare it with others of these runs."""
+        by_name = {each.name: each for each in self._claims[name].drawn}
+        return interval(asdict(by_name[drawn]), "value")
+
     def value(self, name: str, drawn: str) -> float:
         """Return the estimate of the interval named `drawn` of a claim."""
         return self._drawn(name, drawn).value
 
     def _drawn(self, name: str, drawn: str) -> Interval:
-        return {interval.name: interval for interval in self._claims[name].drawn}[drawn]
+        return {interval.name: interval for interval in self._claims[name].basis.drawn}[drawn]
 
     def noted(self, artefact: str, pattern: str) -> str:
         """Return the first group of a regular expression in an artefact's notes."""

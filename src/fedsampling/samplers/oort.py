@@ -130,7 +130,9 @@ class Oort(Scheme, name="oort", title="Oort: guided participant selection", shor
         default=0.9, description="ε in the first round: fraction of unexplored clients"
     )
     decay: Proportion = Field(default=0.98, description="factor on ε in each round")
-    explore_least: NotNegative = Field(default=0.2, description="smallest value of ε")
+    explore_least: float = Field(
+        ge=0, le=1, allow_inf_nan=False, default=0.2, description="smallest value of ε"
+    )
     cutoff: Proportion = Field(
         default=0.95, description="c: fraction of the k-th utility that admits a client"
     )

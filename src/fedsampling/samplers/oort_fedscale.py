@@ -118,7 +118,9 @@ class OortFedScale(
     decay: Proportion = Field(
         default=0.98, description="exploration_decay: factor on it in each round"
     )
-    explore_least: NotNegative = Field(default=0.3, description="exploration_min")
+    explore_least: float = Field(
+        ge=0, le=1, allow_inf_nan=False, default=0.3, description="exploration_min"
+    )
     cutoff: Proportion = Field(
         default=0.05, description="cut_off_util: fraction of the cut-off utility"
     )

@@ -232,8 +232,11 @@ class AdaptiveTiFL(
                 if view.round and losses[run, tier] >= state.before[run, tier]:
                     state.odds[run] = rank_odds(losses[run], state.credits[run] > 0)
             state.before = losses
-        odds = state.odds * (state.credits > 0)
-        odds = np.where(odds.any(1, keepdims=True), odds, state.odds)
+        has_credits = state.credits > 0
+        odds = state.odds * has_credits
+        # If no tier with credits has a positive probability, those with credits are equal.
+        others = np.where(has_credits.any(1, keepdims=True), has_credits * 1.0, state.odds)
+        odds = np.where(odds.any(1, keepdims=True), odds, others)
         state.drawn = drawn_tiers(state.tiers, odds, view, rng)
         state.credits[np.arange(view.runs), state.drawn] -= 1
         return state
