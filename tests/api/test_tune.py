@@ -60,6 +60,11 @@ def test_a_diverged_trial_is_not_chosen():
     assert not table["chosen"].iloc[-1]
 
 
+def test_none_is_a_value_of_a_grid_like_others():
+    table = fs.tune(SAMPLERS[:1], DATA, {"clip": [1.0, None]}, **WORK)
+    assert {*table["clip"]} == {1.0, None}
+
+
 def test_compare_trains_with_the_chosen_values_and_says_so():
     grid = {"step": [1e-6, 0.1, 1e4], "server": [None, "fedavgm"]}
     table = fs.compare(SAMPLERS, DATA, metric="loss", tune=grid, seeds=2, **WORK)

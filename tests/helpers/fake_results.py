@@ -57,7 +57,7 @@ CONFIRMATION = {
     **{"drawn": [GAP | {"value": 22.9, "low": 22.5, "high": 23.3}], "readings": []},
     **{"draws": "clients, delays and training", "seeds": 5, "look": 2, "looks": [3, 5, 10]},
     **{"hours": 0.5, "registered": "2026-11-28T20:15:00+00:00", "commit": "ab12" * 10},
-    "first_run": "2026-11-28T21:00:00Z",
+    **{"first_run": "2026-11-28T21:00:00Z", "caveat": "The target is arbitrary."},
 }
 PRICE = {
     **{"seeds": 12, "look": 2, "looks": 3, "hours": 3.4},

@@ -10,7 +10,6 @@ from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.workflow import draw, report
 from fedsampling.workflow.check import check_all
-from fedsampling.workflow.judge import _decisive
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.run import execute_all
 
@@ -56,8 +55,8 @@ def test_with_another_partition_a_figure_says_so_and_its_claim_is_not_run(tmp_pa
 
 def test_seeds_additions_and_other_cases_do_not_withhold_a_verdict():
     kept = ["seeds 20 (10)", "samplers.mine.m 5 (none)", "cases.other.m 5 (10)", "title a (b)"]
-    decisive = ["samplers.md.m 5 (10)", "cases.one.m 5 (10)", "samplers.md.name none (md)"]
-    assert _decisive(kept + decisive, ["one"]) == decisive
+    withholding = ["samplers.md.m 5 (10)", "cases.one.m 5 (10)", "samplers.md.name none (md)"]
+    assert decisive(kept + withholding, ["one"]) == withholding
 
 
 @pytest.fixture(scope="module")

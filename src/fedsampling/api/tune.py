@@ -134,8 +134,11 @@ def trials_of(
     table = score_trials(table, ["sampler", "trial"])
     table["score"] = table["score"].where(np.isfinite(table["score"])) * (1 if larger else -1)
     for position, key in enumerate(grid):
-        column = pd.Series([trials[number][key] for number in table["trial"]], dtype=object)
-        table.insert(1 + position, key, column.infer_objects())  # None remains None
+        chosen = [trials[number][key] for number in table["trial"]]
+        column = pd.Series(chosen, dtype=object)
+        if all(value is not None for value in chosen):  # pandas would turn None into NaN
+            column = column.infer_objects()
+        table.insert(1 + position, key, column)
     edges = [
         ", ".join(key for key in grid if row["chosen"] and is_at_edge(row[key], plain[key]))
         for row in table.to_dict("records")

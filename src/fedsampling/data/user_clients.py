@@ -67,8 +67,9 @@ def from_clients(
         raise InputError("samples: empty; pass one pair (x, y) for each client")
     trains = {name: train for name, (train, _) in parts.items()}
     tests = {name: test for name, (_, test) in parts.items() if test is not None}
-    if tests and (key := next((key for key in ("x_test", "test_share") if key in options), None)):
-        raise InputError(f"{key}: cannot be combined with tests of each client; remove one")
+    others = [key for key in ("x_test", "test_share") if options.get(key) is not None]
+    if tests and others:
+        raise InputError(f"{others[0]}: cannot be combined with tests of each client; remove one")
     keywords: dict[str, Any] = {**options}
     if tests:
         x, y, clients = _pooled(tests, "tests ")
