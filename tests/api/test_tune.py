@@ -61,7 +61,7 @@ def test_a_diverged_trial_is_not_chosen():
 
 
 def test_none_is_a_value_of_a_grid_like_others():
-    table = fs.tune(SAMPLERS[:1], DATA, {"clip": [1.0, None]}, **WORK)
+    table = fs.tune(SAMPLERS[:1], DATA, {"clip": [1.0, None]}, step=0.1, **WORK)
     assert {*table["clip"]} == {1.0, None}
 
 

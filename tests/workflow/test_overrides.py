@@ -10,6 +10,7 @@ from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.workflow import draw, report
 from fedsampling.workflow.check import check_all
+from fedsampling.workflow.claim_context import decisive
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.run import execute_all
 
