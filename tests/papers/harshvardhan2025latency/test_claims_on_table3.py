@@ -96,6 +96,16 @@ def test_verdicts_follow_the_runs(claim, runs, rounds, verdict):
     assert judged(claim, **runs(*rounds)).verdict == verdict
 
 
+def test_c20_is_judged_over_all_rules_of_flanp_that_fresh_seeds_ran():
+    name, rounds = "confirm_quadratic_no_delays", (10, 14, 8)
+    labels = ("random", "flanp", "flanp-first-10-every-round")
+    by_seed = [dict(zip(labels, (n + seed for n in rounds), strict=True)) for seed in range(3)]
+    runs = (summary(name, row, "none", seeds=(seed,)) for seed, row in enumerate(by_seed))
+    finding = judged("c20", quadratic_no_delays=joined(*runs))
+    assert [reading.verdict for reading in finding.readings] == ["reproduced", "contradicted"]
+    assert finding.verdict == "depends on unstated choices"
+
+
 def by_clients(*rounds, **how):
     return summary("quadratic_clients", dict(zip(BY_CLIENTS, rounds, strict=True)), **how)
 
