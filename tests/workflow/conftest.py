@@ -32,7 +32,7 @@ def opened(tmp_path, monkeypatch, forget_own_files):
 
 @pytest.fixture
 def seen():
-    """Return what three fresh seeds, the first look of two, say of a claim."""
+    """Return a claim's confirmation after three fresh seeds, at the first of two looks."""
     return Confirmation(
         verdict="inconclusive",
         ours="1.2 [0.9, 1.6]",

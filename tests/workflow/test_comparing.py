@@ -1,6 +1,7 @@
 """`fedsampling compare`: a user's sampler in the cross matrix, with its ranks in the terminal."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,11 @@ import pytest
 from click.testing import CliRunner
 from tests.processes import complaint_of
 
+from fedsampling.base.errors import InputError
 from fedsampling.cli import main
 from fedsampling.experiments.cross_matrix import CROSS_MATRIX
 from fedsampling.workflow.comparing import OwnProblem, command, entries
+from fedsampling.workflow.comparing import by_dataset as running
 from fedsampling.workflow.comparing.by_dataset import ByDataset
 from fedsampling.workflow.comparing.entries import check_entry
 from fedsampling.workflow.comparing.schedule import schedule
@@ -341,3 +344,13 @@ def test_each_dataset_trains_only_the_best_trial_in_all_worlds(file, tmp_path):
     second = compare(file, tmp_path, *options)
     assert runs == {path: path.stat().st_mtime_ns for path in store.rglob("*.parquet")}
     assert first.stdout.splitlines()[-8:] == second.stdout.splitlines()[-8:]
+
+
+def test_samplers_that_can_run_on_no_dataset_are_refused_before_training(monkeypatch):
+    plan = SimpleNamespace(experiments={"crossmatrix/bench_away"})
+    comparison = SimpleNamespace(
+        training=lambda *_: SimpleNamespace(plan=plan), entries=["mine"], datasets=["bench_away"]
+    )
+    monkeypatch.setattr(running, "schedule", lambda *_: [])
+    with pytest.raises(InputError, match="mine: cannot run on bench_away; set intermittent"):
+        ByDataset(comparison, "compare", 2, None, print).train_and_rank(is_benchmark=False)

@@ -80,20 +80,8 @@ def test_a_claim_is_judged_at_the_last_look_that_all_its_experiments_finished(mo
         return Finding("supports", "", "")
 
     def summary(seeds):
-        rows = {
-            "case": "base",
-            "sampler": "md",
-            "metric": "loss",
-            "seed": seeds,
-            "at": 1,
-            "value": 1.0,
-        }
-        settings = {
-            "seeds": seeds,
-            "cases": {"base": None},
-            "settings": {"rounds": 1},
-            "samplers": {},
-        }
+        rows = {"case": "base", "sampler": "md", "metric": "loss", "at": 1, "value": 1.0}
+        settings = {"seeds": seeds, "cases": {"base": None}, "settings": {"rounds": 1}}
         known = {"seconds": 3600.0 * len(seeds), "started": "2099-01-01T00:00:00Z"}
         return Summary(pd.DataFrame({**rows, "seed": seeds}), settings, known, {"base": known})
 

@@ -1,4 +1,4 @@
-"""The runs that a claim still requires: of the paper's size, and of fresh seeds."""
+"""The runs that a claim still requires: those of the paper's size, and those with fresh seeds."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How many seeds would decide an open claim, by the power of t-tests."""
+"""How many seeds would decide an open claim, from the power of t-tests."""
 
 from collections.abc import Iterable
 from math import inf, log, nan, sqrt

@@ -185,7 +185,7 @@ class RuntimeScheme(Scheme):
     def begin(self, state: RuntimeState, view: View, rng: Draws) -> RuntimeState:
         """Compute each run's distribution from the last gradients."""
         norms = np.linalg.norm(view.observed["gradients"], axis=-1).astype(np.float64)
-        # A run that has diverged has no norms; importances and delays alone decide.
+        # A diverged run has no norms: its distribution follows from importances and delays.
         norms = self._bounds(state.norms, np.where(np.isfinite(norms), norms, 1.0))
         q = self._distributions(view.observed["delays"], view.p * norms, rng)
         return RuntimeState(norms, q)

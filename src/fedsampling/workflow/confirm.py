@@ -143,7 +143,7 @@ def _varies(settings: Mapping[str, Any]) -> bool:
 
 
 def _why_impossible(name: str, context: Context) -> str:
-    """Return why no run of the present plan can confirm a claim; empty if one can."""
+    """Return why further runs cannot confirm a claim; empty if they can."""
     complete = context.complete
     twins, registered = complete.twins_of(name), complete.registered.get(name)
     if not twins:

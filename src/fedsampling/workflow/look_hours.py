@@ -81,7 +81,7 @@ def expected_seconds(case: str, sampler: str, known: Sequence[Seconds]) -> float
 def _recorded_seconds(
     jobs: Sequence[Job], finished: Collection[str], seconds_of: SecondsOf
 ) -> Seconds:
-    """Return what the jobs' finished runs took, by case and sampler."""
+    """Return the seconds that the jobs' finished runs took, by case and sampler."""
     seconds: dict[tuple[str, str], list[float]] = {}
     for job in jobs:
         for run in job.runs:

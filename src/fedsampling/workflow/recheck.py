@@ -129,9 +129,9 @@ def _first_round(table: "pd.DataFrame") -> int:
 def _share_of_finished(
     project: Project, drawn: Iterable[tuple[Job, RunSpec]], share: float
 ) -> list[tuple[Job, RunSpec]]:
-    """Choose the first of the finished runs, without reading them, and put those of a job together.
+    """Choose the first of the finished runs, without reading them, in the order of their jobs.
 
-    The runs of an experiment are published in one file, of which only a few are kept in memory.
+    An experiment's published runs share a file, and only a few files are kept in memory.
     """
     finished = finished_runs(run_stores(project.results, project.config)[1])
     candidates = [(job, run) for job, run in drawn if run.hash in finished]
