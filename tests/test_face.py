@@ -162,6 +162,10 @@ def test_a_callback_sees_the_history_and_may_stop(data):
     full = train(data, seeds=2)
     early = full[full["at"] <= 2].reset_index(drop=True)
     pd.testing.assert_frame_equal(stopped, early)
+    seen.clear()
+    train(data, on_round=lambda history: seen.append(int(history["at"].max())))
+    assert seen == sorted(full["at"].unique())[-len(seen) :]
+    assert seen[-1] == full["at"].max()
 
 
 def test_optimisers_and_schedules_are_chosen_by_keyword(data):
@@ -199,7 +203,7 @@ def test_training_uses_one_thread_unless_told_otherwise(data, monkeypatch):
     train(data, threads=2, rounds=1, **watch)
     monkeypatch.setenv("OMP_NUM_THREADS", str(before))
     train(data, rounds=1, **watch)
-    assert seen == [1, 2, before]
+    assert seen == [1, 1, 2, 2, before, before]
     assert torch.get_num_threads() == before
 
 

@@ -65,6 +65,33 @@ def test_none_is_a_value_of_a_grid_like_others():
     assert {*table["clip"]} == {1.0, None}
 
 
+@pytest.mark.filterwarnings("ignore:.*edge of the grid")
+def test_a_trial_with_fewer_rounds_is_scored_over_its_own_second_half():
+    table = fs.tune(SAMPLERS[:1], DATA, {"rounds": [2, 6]}, step=0.1, **{**WORK, "rounds": 4})
+    assert table["score"].notna().all()
+
+
+@pytest.mark.filterwarnings("ignore:.*edge of the grid")
+def test_a_grid_may_mix_numbers_and_lists():
+    grid = {"failures": [0.1, [0.1] * 8], "clip": [2, 1.5, 1]}
+    table = fs.tune(SAMPLERS[:1], DATA, grid, step=0.1, **WORK)
+    assert [*table["clip"]] == [2, 1.5, 1] * 2
+
+
+@pytest.mark.filterwarnings("ignore:.*edge of the grid")
+def test_until_ends_only_the_final_runs():
+    until = {"target": 0.1, "in_a_row": 1}  # met at once
+    grid = {"step": [0.01, 0.1]}
+    table = fs.compare(SAMPLERS, DATA, tune=grid, until=until, **WORK)
+    expected = fs.compare(SAMPLERS, DATA, tune=grid, **WORK)
+    steps = [frame.set_index("sampler")["step"].to_dict() for frame in (table, expected)]
+    assert steps[0] == steps[1]
+    with pytest.raises(fs.InputError, match="^until: trials are scored over all their rounds"):
+        fs.tune(SAMPLERS, DATA, grid, until=until, **WORK)
+    with pytest.raises(fs.InputError, match="^grid.until: trials are scored over all"):
+        fs.tune(SAMPLERS, DATA, {"until": [until]}, step=0.1, **WORK)
+
+
 def test_compare_trains_with_the_chosen_values_and_says_so():
     grid = {"step": [1e-6, 0.1, 1e4], "server": [None, "fedavgm"]}
     table = fs.compare(SAMPLERS, DATA, metric="loss", tune=grid, seeds=2, **WORK)

@@ -45,6 +45,14 @@ def test_large_losses_are_preferred_and_a_share_of_m_is_uniform():
     np.testing.assert_array_equal(np.bincount(others, minlength=runs), 1)
 
 
+def test_one_of_five_is_drawn_by_valuation_if_four_fifths_are_uniform():
+    setup = equal(20, 200)
+    ready = prepared(ActiveFL(m=5, uniform=0.8, temperature=100.0), setup)
+    ready.state.values[:] = np.arange(20)
+    slots, _ = play(ready, setup, trained=losses)
+    assert all((slots.client[slots.run == run] == 19).any() for run in range(200))
+
+
 def test_unknown_valuations_count_as_the_largest_known_one():
     expected = odds(np.array([1.0, 5.0, 5.0]), 0.0, 1.0)
     np.testing.assert_allclose(odds(np.array([1.0, 5.0, np.inf]), 0.0, 1.0), expected)

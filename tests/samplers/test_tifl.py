@@ -62,7 +62,7 @@ def test_a_tiers_loss_is_weighted_by_samples_of_available_clients():
     losses = np.array([[1.0, 4.0, 2.0, np.nan, np.nan]])
     samples = np.array([3, 1, 5, 7, 9])
     members = [np.array([0, 1]), np.array([2, 3]), np.array([4])]
-    np.testing.assert_allclose(tier_losses(losses, samples, members), [[7 / 4, 2, 0]])
+    np.testing.assert_allclose(tier_losses(losses, samples, members), [[7 / 4, 2, np.nan]])
 
 
 SETUP = equal(6, runs=300, delays=np.arange(6.0))
@@ -89,6 +89,15 @@ def test_odds_change_if_the_last_tier_has_not_improved():
         np.testing.assert_allclose(np.bincount(tier, minlength=3) / 300, odds, atol=0.14)
     improved = tiers_of_rounds(adaptive(interval=1), lambda t: np.full(6, 1.0 / (t + 1)), 6)
     np.testing.assert_allclose(np.bincount(improved[-1], minlength=3) / 300, 1 / 3, atol=0.14)
+
+
+def test_a_tier_without_available_clients_keeps_its_last_loss():
+    absent = np.array([0.5, 0.5, np.nan, np.nan, 0.1, 0.1])
+    ready = adaptive(interval=1)
+    tiers_of_rounds(ready, lambda t: np.array([0.5, 0.5, 0.9, 0.9, 0.1, 0.1]), 2)
+    tiers_of_rounds(ready, lambda t: absent, 2)
+    assert ready.state.before[0].tolist() == [0.5, 0.9, 0.1]
+    np.testing.assert_allclose(ready.state.odds, [[1 / 3, 2 / 3, 0]] * 300)
 
 
 def test_losses_are_asked_only_every_interval():

@@ -183,8 +183,10 @@ def failures_input(value: Any) -> Any:
 
 def plain_numbers(value: Any) -> Any:
     """Convert NumPy's numbers, ranges and tuples to Python numbers and lists."""
-    if isinstance(value, range | tuple | list | np.ndarray | np.generic):
-        return np.asarray(value).tolist()
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, range | tuple | list):
+        return [plain_numbers(item) for item in value]
     return value
 
 

@@ -55,7 +55,8 @@ def compare(
         ``greater_is_better``.
     tune : mapping of str to list, optional
         A grid, such as ``{"step": [0.01, 0.1, 1]}``: each sampler is trained with the values that
-        :func:`fedsampling.tune` chooses for it, on a holdout and with two other seeds.
+        :func:`fedsampling.tune` chooses for it, on a holdout and with two other seeds; `until`
+        ends no trial.
     **training
         As in :func:`train`; the default of ``seeds`` is 5.
 

@@ -111,7 +111,8 @@ def train(
         ``x`` and ``y`` are tensors of all test samples.  To be compared, a function declares its
         direction: ``metric.smaller_is_better = True``.
     on_round : callable, optional
-        Called after each round with the history so far; returning True stops the training.
+        Called before the first round and after each round, with the history so far; returning True
+        stops the training.
     progress : bool, optional
         Whether a line on stderr shows the finished rounds and the time left; by default, in
         terminals and notebooks.

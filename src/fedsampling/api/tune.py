@@ -25,6 +25,7 @@ from fedsampling.evidence.directions import declared, is_larger_better
 
 Grid = Mapping[str, Sequence[Any]]
 # Arguments of `train` that are no settings of experiments.
+ALL_ROUNDS = "trials are scored over all their rounds; remove it"
 OTHERS = "seeds", "loss", "metrics", "on_round", "progress", "device", "threads", "checkpoint"
 
 
@@ -40,7 +41,8 @@ def tune(
 ) -> "pd.DataFrame":
     """Choose settings for each sampler among the same trials, on a holdout.
 
-    The test set of `data` is not used.
+    The test set of `data` is not used.  All trials play all rounds: `until` is refused here, and
+    :func:`fedsampling.compare` applies it to the final runs only.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def tune(
     -------
     DataFrame
         A row for each sampler and trial: ``sampler``, the settings of the grid, ``score`` (the mean
-        over seeds and over the second half of the rounds; NaN if a run diverged), ``chosen`` and
+        over seeds and the second half of the trial's rounds; NaN if a run diverged), ``chosen`` and
         ``at_edge``: the settings of which the chosen value is the smallest or largest of the grid.
 
     Raises
@@ -87,6 +89,8 @@ def tune(
     >>> trials.loc[trials["chosen"], "step"].tolist()
     [0.1]
     """
+    if training.get("until") is not None:
+        raise InputError(f"until: {ALL_ROUNDS}")
     table = trials_of(samplers, data, grid, metric, larger, holdout, **training)
     warn_at_edge(table)
     return table
@@ -110,6 +114,8 @@ def trials_of(
         if isinstance(values, str) or not hasattr(values, "__len__") or not len(values):
             problem = f"{described(values)} is invalid; must be a list of values"
             raise InputError(f"grid.{key}: {problem}")
+    if "until" in grid:
+        raise InputError(f"grid.until: {ALL_ROUNDS}")
     larger = direction_of(metric, larger, training)
     check_data(data)
     seed = training.get("problem_seed", 0)
@@ -122,6 +128,7 @@ def trials_of(
     training = {"seeds": 2, **training}
     labelled = labelled_samplers(samplers)
     check_all(labelled, data, training, trials)
+    training["until"] = None
     runs = []
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* runs diverged")  # a diverged trial is not chosen

@@ -43,11 +43,12 @@ def scores(history: "pd.DataFrame", metric: str) -> "pd.DataFrame":
 def score_trials(runs: "pd.DataFrame", keys: list[str]) -> "pd.DataFrame":
     """Score each trial of each sampler, larger being better, as all tuning does.
 
-    The score is the mean over seeds and the second half of the rounds, −∞ if a run diverged. The
-    best trial is ``chosen``, the first in case of a tie; published runs are rounded, so scores that
-    are equal to six decimals are a tie.
+    The score is the mean over seeds and the second half of the trial's rounds, −∞ if a run
+    diverged. The best trial is ``chosen``, the first in case of a tie; published runs are rounded,
+    so scores that are equal to six decimals are a tie.
     """
-    late = runs[runs["at"] >= runs["at"].max() / 2].groupby(keys)
+    rounds = runs.groupby(keys)["at"].transform("max")
+    late = runs[runs["at"] >= rounds / 2].groupby(keys)
     means = late["score"].agg(lambda values: values.mean(skipna=False))
     table: pd.DataFrame = means.fillna(-np.inf).rename("score").reset_index()
     best = table["score"].round(6).groupby(table["sampler"]).transform("idxmax")

@@ -107,7 +107,8 @@ class ActiveFL(
         for run in range(view.runs):
             relative = np.zeros(n)
             relative[offered] = odds(state.values[run, offered], self.least, self.temperature)
-            count = min(int((1 - self.uniform) * m), int((relative > 0).sum()))
+            by_valuation = int(round((1 - self.uniform) * m, 9))  # (1 − 0.8) · 5 is below 1
+            count = min(by_valuation, int((relative > 0).sum()))
             by_value = candidates(relative, count, u_value[run : run + 1])[0]
             remaining = np.delete(offered, np.searchsorted(offered, by_value))
             order = np.argsort(u_explore[run, remaining], kind="stable")

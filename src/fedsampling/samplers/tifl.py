@@ -50,13 +50,13 @@ def tier_losses(losses: Array, samples: Ints, tiers: list[Ints]) -> Array:
     Returns
     -------
     float array, shape (runs, tiers)
-        Zero for a tier without available clients.
+        NaN for a tier without available clients.
     """
     unavailable = np.isnan(losses)
     weight, value = np.where(unavailable, 0.0, samples), np.where(unavailable, 0.0, losses)
     sums = [[part[:, tier].sum(1) for tier in tiers] for part in (weight * value, weight)]
     total, count = np.array(sums)
-    mean: Array = np.divide(total, count, out=np.zeros(total.shape), where=count > 0).T
+    mean: Array = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0).T
     return mean
 
 
@@ -184,7 +184,8 @@ class AdaptiveTiFL(
 
     The paper leaves these choices open: tiers are ranked by the loss on their clients' training
     samples, not by the accuracy on clients' test samples; all clients compute this loss every I
-    rounds, when the probabilities may change, and are charged for it; I is 20 rounds; credits are
+    rounds, when the probabilities may change, and are charged for it; a tier without available
+    clients keeps its last loss, and is ranked worst before it has one; I is 20 rounds; credits are
     unlimited by default, and ignored once all are used up.
 
     References
@@ -228,6 +229,7 @@ class AdaptiveTiFL(
         """Update the probabilities every I rounds, and draw the round's tier."""
         if view.round % self.interval == 0:
             losses = tier_losses(view.observed["losses"], view.n_samples, state.tiers)
+            losses = np.where(np.isnan(losses), state.before, losses)
             for run, tier in enumerate(state.drawn):
                 if view.round and losses[run, tier] >= state.before[run, tier]:
                     state.odds[run] = rank_odds(losses[run], state.credits[run] > 0)

@@ -81,6 +81,22 @@ def test_a_common_test_set_is_weighted_by_clients_labels_without_spread():
     assert result["accuracy_worst"][0] == pytest.approx(min(by_client))
 
 
+def test_clients_whose_labels_are_not_tested_are_left_out():
+    y, others = TRAINER.data.y.copy(), TRAINER.data.y_test != 0
+    y[: TRAINER.data.start[1]] = 0  # the first client has no other label
+    tests = {"x_test": TRAINER.data.x_test[others], "y_test": TRAINER.data.y_test[others]}
+    data = replace(TRAINER.data, start_test=None, y=y, **tests)
+    result = evaluate(NetworkLearner(TRAINER.network, data, TRAINER.local), THETA, clients=True)
+    correct, by_client = is_correct(0)[others], []
+    for begin, end in pairwise(data.start):
+        if len(labels := data.y[begin:end][np.isin(data.y[begin:end], data.y_test)]):
+            share = [correct[data.y_test == label].mean() for label in labels]
+            by_client.append(np.mean(share))
+    assert 0 < len(by_client) < len(data.start) - 1
+    assert result["accuracy_q50"][0] == pytest.approx(np.quantile(by_client, 0.5))
+    assert result["accuracy_worst"][0] == pytest.approx(min(by_client))
+
+
 def test_the_training_loss_can_be_omitted():
     tests = evaluate(TRAINER, THETA, training_loss=False)
     assert evaluate(TRAINER, THETA).keys() - tests.keys() == {"loss", "loss_std"}

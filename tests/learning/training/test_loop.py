@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import fedsampling as fs
+from fedsampling.base.errors import InputError
 from fedsampling.learning.training.history import JobHistory
 from fedsampling.learning.training.loop import measuring, train
 from fedsampling.learning.training.until import Until
@@ -80,6 +82,42 @@ def test_a_run_ends_at_its_target_or_by_its_clock(until, ends):
     for t in range(1, 5):
         history.charge(t, {"seconds": np.array([10.0, 1.0])})
     assert until.ended_at(history).tolist() == ends
+
+
+def test_the_clock_ends_runs_whatever_they_measure():
+    history = JobHistory.empty(runs=1)
+    for t in range(4):
+        history.measure(t, {"test_loss": np.ones(1)})
+        history.charge(t + 1, {"seconds": np.array([10.0])})
+    assert Until(seconds=25.0).ended_at(history).tolist() == [3]
+    with pytest.raises(InputError, match="^until.metric: runs on these data do not measure 'acc"):
+        Until(target=0.9).ended_at(history)
+
+
+@pytest.mark.parametrize(
+    ("until", "line"),
+    [
+        ({}, "^until: no effect without a condition; set target or seconds"),
+        ({"target": 0.5, "rounds": 3}, "^until: rounds: no effect without seconds"),
+        ({"seconds": 3.0}, "^until.seconds: no effect without delays"),
+    ],
+)
+def test_conditions_without_effect_are_refused(until, line):
+    data = fs.load("mnist", "by_digit", data="embedded")
+    work = {"model": "softmax", "batch": 5, "step": 0.1, "steps": 1, "rounds": 2}
+    with pytest.raises(InputError, match=line):
+        fs.train(data, fs.scheme("md", m=5), until=until, **work)
+
+
+def test_a_run_that_met_its_target_did_not_diverge_later():
+    history = JobHistory.empty(runs=2)
+    for t in range(3):
+        history.measure(t, {"accuracy": np.array([0.9, 0.1])})
+        history.charge(t + 1, {"bits": np.ones(2)})
+    history.ended_at = Until(target=0.5, in_a_row=1).ended_at(history)
+    history.mark_diverged(2, np.array([True, True]))
+    ends = [table[table["metric"] == "diverged_at"]["value"].item() for table in history.tables()]
+    assert ends == [-1, 2]
 
 
 def test_rows_after_a_runs_end_are_dropped(problem):

@@ -117,6 +117,11 @@ class Training(Strict):
                 f"sampler.name: {self.sampler.named} needs the clients' delays, which are missing; "
                 "set delays, such as synthetic, or use another sampler"
             )
+        if self.until and self.until.seconds is not None and self.delays is None:
+            raise ValueError(
+                "until.seconds: no effect without delays; set delays, such as synthetic, or remove "
+                "until.seconds"
+            )
         self._check_failures()
         if isinstance(self.model, ModelFile) and "heterogeneity" in self.sampler.needs:
             raise ValueError(OPAQUE.format(self.sampler.named))

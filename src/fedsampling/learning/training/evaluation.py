@@ -41,7 +41,8 @@ def evaluate(
     only ``accuracy`` if all clients share a test set.  For regression ``test_loss``.  With
     `clients` also ``accuracy_worst``, the mean of the worst tenth of the clients, and the quantiles
     ``accuracy_q10``, ``…_q50`` and ``…_q90``, with equal weights.  With a shared test set, a
-    client's accuracy is the mean of the labels' accuracies, weighted by its training labels.
+    client's accuracy is the mean of the labels' accuracies, weighted by its training labels;
+    clients none of whose labels are tested are left out.
     """
     measured: dict[str, Array] = {}
     if training_loss:
@@ -105,16 +106,22 @@ def client_losses(learner: NetworkLearner, theta: Tensor, dropout: bool = False)
 
 
 def _client_accuracies(data: FederatedDataset, correct: Array) -> Array:
-    """Weight the accuracy of each label by the clients' training labels, shape (runs, n)."""
+    """Weight the accuracy of each label by the clients' training labels, shape (runs, clients).
+
+    Clients none of whose labels are tested are left out.
+    """
     labels = data.y_test.reshape(len(data.y_test), -1)[:, 0]
     counts = data.label_counts()[:, (present := np.unique(labels))]
     accuracies = np.stack([correct[:, labels == label].mean(1) for label in present], axis=1)
-    weight = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    counts = counts[counts.any(1)]
+    weight = counts / counts.sum(1, keepdims=True)
     return np.stack([(run * weight).sum(1) for run in accuracies])
 
 
 def _accuracy_quantiles(accuracy: Array) -> Mapping[str, Array]:
-    """Summarise the clients' accuracies, shape (runs, n)."""
+    """Summarise the clients' accuracies, shape (runs, clients); NaN without clients."""
+    if not accuracy.shape[1]:
+        accuracy = np.full((len(accuracy), 1), np.nan)
     worst = np.sort(accuracy, axis=1)[:, : -(-accuracy.shape[1] // 10)]
     levels = (10, 50, 90)
     quantiles = np.quantile(accuracy, np.array(levels) / 100, axis=1)

@@ -135,13 +135,14 @@ class JobHistory:
             charged = _means(self.charged, rounds)
         elif costs == "since measurement":
             charged = _sums(self.charged, sorted({at for at, _, _ in self.measured}))
-        rows = [*self.measured, *charged, (ONCE, "diverged_at", self.diverged_at.astype(float))]
+        ends = np.where(self.ended_at < 0, rounds, self.ended_at)
+        diverged_at = np.where(self.diverged_at > ends, -1.0, self.diverged_at)
+        rows = [*self.measured, *charged, (ONCE, "diverged_at", diverged_at)]
         client_rows = [
             (client, name, value if name in FACTS else np.where(self.diverged, np.nan, value))
             for name, values in self.by_client.items()
             for client, value in enumerate(values.T)
         ]
-        ends = np.where(self.ended_at < 0, rounds, self.ended_at)
         recorded = self.selections
         return [
             _table(rows, run, end, client_rows, recorded.of_run(run, end) if recorded else None)

@@ -63,7 +63,7 @@ def measuring(period: int, measure: Measure, each_until: int = 0) -> Callback:
 
 def ended_by(watch: Watch) -> Callback:
     """End the job when `watch`, a function of the runs' tables so far, returns True."""
-    return lambda m: not m.ending and watch(m.history.tables_so_far(m.round))
+    return lambda moment: watch(moment.history.tables_so_far(moment.round))
 
 
 def train(
