@@ -172,7 +172,9 @@ def claim_groups(chapter: Chapter) -> list[tuple[str, list[Claim]]]:
     Parts of one figure or table, such as ``table3a`` and ``table3b``, are one group.
     """
     claims = [
-        claim for claim in chapter.claims if claim.kind == "empirical" and claim.grade != "not run"
+        claim
+        for claim in chapter.claims
+        if claim.kind == "empirical" and claim.basis.grade != "not run"
     ]
     if len(claims) <= MOST_WITHOUT_GROUPS:
         return [("", claims)] if claims else []
