@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fedsampling.base.text import listed, show
-from fedsampling.evidence.rules import above, ordering, stated
+from fedsampling.evidence.rules import above, ordering
 from fedsampling.evidence.statistics import (
     Estimate,
     compare,
@@ -141,7 +141,7 @@ def _needs_fewer_bits(numbers: BudgetNumbers) -> Part:
     full, optimal = numbers.bits["full"], numbers.bits["optimal"]
     if np.isinf(full).any() and np.isfinite(optimal).all():
         # Runs of full participation that miss the goal need infinitely many bits.
-        return stated(bool((full > optimal).all()))
+        return "holds" if (full > optimal).all() else "open"
     return above(numbers.full_over_optimal, 1)
 
 

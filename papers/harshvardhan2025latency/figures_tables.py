@@ -59,7 +59,11 @@ def table3c(summaries: Summaries, paper: Paper) -> Artefact:
     artefact = _by_value(values, reported, "target", "the target")
     if share == 1:
         return artefact
-    scaled = f"Targets of our runs, which are smaller: {show(share)} times the paper's."
+    ours = ", ".join(show(share * float(goal), 3) for goal in reported)
+    scaled = (
+        f"Targets of our runs, which are smaller: {show(share)} times the paper's ({ours}). Table 1 "
+        f"has the same runs at {show(end(runs))}."
+    )
     return replace(artefact, notes=(*artefact.notes, scaled))
 
 
