@@ -61,8 +61,8 @@ def table3c(summaries: Summaries, paper: Paper) -> Artefact:
         return artefact
     ours = ", ".join(show(share * float(goal), 3) for goal in reported)
     scaled = (
-        f"Targets of our runs, which are smaller: {show(share)} times the paper's ({ours}). Table 1 "
-        f"has the same runs at {show(end(runs))}."
+        f"Targets of our runs, which are smaller: {show(share)} times the paper's ({ours}). "
+        f"Table 1 has the same runs at {show(end(runs))}."
     )
     return replace(artefact, notes=(*artefact.notes, scaled))
 

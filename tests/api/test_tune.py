@@ -86,9 +86,9 @@ def test_until_ends_only_the_final_runs():
     expected = fs.compare(SAMPLERS, DATA, tune=grid, **WORK)
     steps = [frame.set_index("sampler")["step"].to_dict() for frame in (table, expected)]
     assert steps[0] == steps[1]
-    with pytest.raises(fs.InputError, match="^until: trials are scored over all their rounds"):
+    with pytest.raises(fs.InputError, match=r"^until: trials are scored over all their rounds"):
         fs.tune(SAMPLERS, DATA, grid, until=until, **WORK)
-    with pytest.raises(fs.InputError, match="^grid.until: trials are scored over all"):
+    with pytest.raises(fs.InputError, match=r"^grid\.until: trials are scored over all"):
         fs.tune(SAMPLERS, DATA, {"until": [until]}, step=0.1, **WORK)
 
 

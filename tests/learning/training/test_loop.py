@@ -90,7 +90,7 @@ def test_the_clock_ends_runs_whatever_they_measure():
         history.measure(t, {"test_loss": np.ones(1)})
         history.charge(t + 1, {"seconds": np.array([10.0])})
     assert Until(seconds=25.0).ended_at(history).tolist() == [3]
-    with pytest.raises(InputError, match="^until.metric: runs on these data do not measure 'acc"):
+    with pytest.raises(InputError, match=r"^until\.metric: runs on these data do not measure 'acc"):
         Until(target=0.9).ended_at(history)
 
 
