@@ -83,15 +83,13 @@ def _at_budget(
         },
         "optimal needs fewer bits than full": _needs_fewer_bits(numbers),
     }
+    at_least = f"optimal sampling has at least {100 * floor:g} % at that budget"
+    below = {name: f"{name} has less than {100 * limit:g} %" for name in RIVALS}
+    times_the_bits = f"full needs {bits_ratio:g} times its bits"
     sizes: dict[str, Part] = {
-        f"optimal sampling has at least {100 * floor:g} % at that budget": above(
-            accuracy["optimal"], floor
-        ),
-        **{
-            f"{name} has less than {100 * limit:g} %": OPPOSITE[above(accuracy[name], limit)]
-            for name in RIVALS
-        },
-        f"full needs {bits_ratio:g} times its bits": above(times, bits_ratio),
+        at_least: above(accuracy["optimal"], floor),
+        **{part: OPPOSITE[above(accuracy[name], limit)] for name, part in below.items()},
+        times_the_bits: above(times, bits_ratio),
     }
     words = {"holds": "yes", "fails": "no", "open": "undecided"}
     reason = "; ".join(f"{name}: {words[part]}" for name, part in sizes.items())
@@ -104,10 +102,26 @@ def _at_budget(
         f"{reason[:1].upper()}{reason[1:]}.",
         drawn=(
             *intervals(
-                {"optimal": shares["optimal"]}, "% accuracy", least=100 * floor, paper=100 * goal
+                {"optimal": shares["optimal"]},
+                "% accuracy",
+                least=100 * floor,
+                paper=100 * goal,
+                part=at_least,
             ),
-            *intervals({name: shares[name] for name in RIVALS}, "% accuracy", most=100 * limit),
-            *intervals({"full over optimal": times}, "times", least=bits_ratio, paper=bits_ratio),
+            *(
+                interval
+                for name, part in below.items()
+                for interval in intervals(
+                    {name: shares[name]}, "% accuracy", most=100 * limit, part=part
+                )
+            ),
+            *intervals(
+                {"full over optimal": times},
+                "times",
+                least=bits_ratio,
+                paper=bits_ratio,
+                part=times_the_bits,
+            ),
         ),
         parts={**order, **sizes},
     )

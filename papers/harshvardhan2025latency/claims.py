@@ -210,27 +210,39 @@ def _drawn(
             least=factor / margin if size_counts else None,
             most=factor * margin if size_counts else None,
             paper=factor,
+            part=SIZE if size_counts else "",
         )
-    proposed = {
-        LINES[name].label + (", cut off" if name in cut_off else ""): lead
+    # A ratio of two bounds says nothing.
+    over = {
+        name: lead
         for name, lead in ours.over_proposed.items()
+        if not {name, "random"} <= set(cut_off)
     }
-    drawn += intervals(proposed, f"times, random selection's seconds over{JOINT}", least=1)
+    drawn += intervals(
+        {LINES[name].label: lead for name, lead in over.items()},
+        f"times, random selection's seconds over{JOINT}",
+        least=1,
+        part=FASTER if factor > 1 + TIE else NO_SLOWER,
+        bounds={
+            LINES[name].label: "<" if name in cut_off else ">"
+            for name in over
+            if not {name, "random"}.isdisjoint(cut_off)
+        },
+    )
     if ours.leader is None:
         return drawn
-    names = {
-        name: LINES[name].label + (", cut off" if name in cut_off else "") for name in ours.leads
-    }
     printed_leads = {
-        names[name]: theirs.over_fastest(name)
+        LINES[name].label: theirs.over_fastest(name)
         for name in ours.leads
         if ours.leader == ours.best and np.isfinite(theirs.numbers.get(name, np.inf))
     }
     return drawn + intervals(
-        {names[name]: lead for name, lead in ours.leads.items()},
+        {LINES[name].label: lead for name, lead in ours.leads.items()},
         f"times {LINES[ours.leader].label}'s seconds{JOINT}",
         least=1,
         effects=printed_leads,
+        bounds={LINES[name].label: ">" for name in ours.leads if name in cut_off},
+        part=FIRST,
     )
 
 

@@ -74,7 +74,7 @@ def quadratic_sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             panel.set_title(f"{DELAYS[delays]} (random: {in_seconds(float(chosen.iloc[0]))})")
         axes[0].set_yticks(range(len(names)), words, fontsize=8)
         legend_below(figure, axes, 4)
-    rounds = summaries["quadratic_sensitivity"].settings["rounds"]
+    rounds = summaries["quadratic_sensitivity"].settings["settings"]["rounds"]
     notes = (
         "Circles at the right edge: some run did not reach the target. If a setting concerns one "
         "sampler, only that sampler is shown; the others, and random selection, are unchanged.",

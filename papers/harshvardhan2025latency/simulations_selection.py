@@ -51,7 +51,6 @@ class Selection(Simulation, name="selection"):
     """The optimisation problems of Harshvardhan et al. 2025, on instances like its Quadratic."""
 
     step_seconds: ClassVar[float] = 20.0
-    timed: ClassVar[bool] = True
 
     clients: Annotated[int, Field(ge=3)] = Field(description="m")
     samples: Positive = Field(description="n, of each client")
@@ -73,6 +72,11 @@ class Selection(Simulation, name="selection"):
     )
     draws: Positive = Field(description="instances of a seed")
     sampler: StudyName
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is the study of the overhead."""
+        return self.sampler.name == "overhead"
 
     def table(self, seed: int, progress: Progress) -> "pd.DataFrame":
         """Draw instances and study them.

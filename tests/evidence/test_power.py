@@ -1,13 +1,16 @@
 """What would decide a claim: seeds, by the power of simulated t-tests, and missing runs."""
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from fedsampling.evidence.power import open_intervals, seeds_needed, seeds_sentence
-from fedsampling.evidence.verdicts import Interval
+from fedsampling.evidence.looks import Looks
+from fedsampling.evidence.power import deciding, open_intervals, seeds_needed, seeds_sentence
+from fedsampling.evidence.statistics import allowing_for, mean
+from fedsampling.evidence.verdicts import Interval, Reading, intervals
 
 
 def drawn(value, deviation, seeds, unit="points", **bounds):
@@ -39,6 +42,34 @@ def test_an_effect_on_the_bound_is_never_decided():
 def test_the_nearest_bound_counts():
     seeds = seeds_needed(drawn(0.9, 1.0, 5, least=0.0, most=1.0))
     assert seeds == seeds_needed(drawn(0.9, 1.0, 5, most=1.0))
+
+
+def test_looks_take_power_but_do_not_widen_the_spread():
+    values = np.random.default_rng(0).normal(0.3, 1.0, 10)
+    with allowing_for(Looks((10, 29))):
+        (at_looks,) = intervals({"a − b": mean(values)}, "points", least=0.0)
+    (once,) = intervals({"a − b": mean(values)}, "points", least=0.0)
+    assert at_looks.high - at_looks.low > once.high - once.low
+    # As wide an interval of a single look at 95 % would come from a larger spread.
+    wider = replace(at_looks, look_level=None)
+    assert seeds_needed(once) < seeds_needed(at_looks) < seeds_needed(wider)
+
+
+def test_intervals_of_decided_parts_ask_for_no_seeds_in_any_reading():
+    parts = {"order": "holds", "size": "open"}
+    order = drawn(0.5, 1.0, 5, least=0.0, part="order")
+    size = drawn(2.0, 1.0, 5, least=0.0, part="size")
+    assert deciding([order, size], parts) == [size]
+    readings = [
+        Reading("one", "reproduced", "", (order, size), {"order": "holds", "size": "holds"}),
+        Reading("two", "inconclusive", "", (size, order), parts),
+    ]
+    assert deciding([order, size], parts, readings) == [size]
+
+
+def test_a_paper_s_number_on_the_bound_gives_no_forecast():
+    on_bound = drawn(0.5, 1.0, 5, least=0.0, paper=0.0)
+    assert "if it is the paper's" not in seeds_sentence([on_bound])
 
 
 def test_only_open_intervals_ask_for_seeds():

@@ -30,6 +30,13 @@ def test_other_rows_never_agree():
     assert compare_tables(table(2.0, 0.8)[:2], table(2.0, 0.8)) == ("differs", -1.0, None)
 
 
+def test_infinite_values_hide_no_other_difference():
+    stored = pd.DataFrame({"at": range(3), "metric": "seconds", "value": [1.0, 2.0, np.inf]})
+    assert compare_tables(stored, stored)[0] == "within tolerance"
+    assert compare_tables(stored.assign(value=[1.0, 5.0, np.inf]), stored) == ("differs", 1.5, 1)
+    assert compare_tables(stored.assign(value=[1.0, 2.0, 7.0]), stored)[0] == "differs"
+
+
 def test_metrics_that_the_stored_run_lacks_are_not_compared():
     whole = table(2.0, 0.8)
     loss = whole[whole["metric"] == whole["metric"].iloc[0]].reset_index(drop=True)
@@ -51,3 +58,5 @@ def test_the_summary_counts_runs_that_rounding_changed_apart():
     ).endswith(
         "3 of 4 agree (1 in all stored digits, 1 up to rounding, 1 until rounding errors grew)"
     )
+    none = [Recomputed("paper/job", 0, "", "differs", 0.0)]
+    assert recheck_sentence(none) == "Recomputed on this machine: 0 of 1 agree"

@@ -67,6 +67,18 @@ def test_two_rows_of_reported_numbers_with_one_id_are_refused(tmp_path):
         papers.load_paper("rizk2022importance", tmp_path)
 
 
+def test_experiments_of_one_claim_are_confirmed_by_one_plan(tmp_path):
+    folder = copytree(PAPERS / "fraboni2021clustered", tmp_path / "fraboni2021clustered")
+    text = (folder / "paper.yaml").read_text()
+    confirmed = text.index("\nconfirm:")
+    changed = text[:confirmed] + text[confirmed:].replace("looks: [10, 29]", "looks: [10, 30]", 1)
+    (folder / "paper.yaml").write_text(changed)
+    with pytest.raises(
+        InputError, match=r"confirm: the experiments of c12 .* must share their looks"
+    ):
+        papers.load_paper("fraboni2021clustered", tmp_path)
+
+
 def test_a_paper_is_linked_by_its_doi():
     paper = papers.load_paper("fraboni2021clustered", PAPERS)
     content = paper.model_dump(exclude={"folder", "reports"})

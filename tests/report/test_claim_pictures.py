@@ -59,12 +59,12 @@ def test_settings_left_open_are_rows_in_order_of_value():
 
 
 def test_a_number_that_was_cut_off_is_a_bound_without_an_interval():
-    lead = Interval("DivFL, cut off", "times FLANP's seconds", 7.5, 7.0, 8.0, least=1.0)
-    over = replace(lead, name="FLANP, cut off", unit="times, random's seconds over")
+    lead = Interval("DivFL", "times FLANP's seconds", 7.5, 7.0, 8.0, least=1.0, bound=">")
+    over = replace(lead, unit="times, random's seconds over", bound="<")
     (axis, other) = axes(claim(lead, over))
     (bar,), (upper,) = axis.bars, other.bars
-    assert (bar.text, bar.low, bar.high) == ("> 7.50, never reached", bar.value, 100)
-    assert (upper.text, upper.low, upper.high) == ("< 7.50, never reached", 0, upper.value)
+    assert (bar.text, bar.low, bar.high) == ("> 7.50, cut off", bar.value, 100)
+    assert (upper.text, upper.low, upper.high) == ("< 7.50, cut off", 0, upper.value)
 
 
 class TestStrips:

@@ -101,7 +101,7 @@ def test_candidates_are_described_in_words():
         "4 % faster on average (−14 to +27 %), at worst "
     )
     assert "10 % slower on " in candidate.in_words("rounds")
-    assert "10 % dearer on " in candidate.in_words("bits")
+    assert "11 % dearer on " in candidate.in_words("bits")
 
 
 FAST = speed_ups(fast=[1.5, 1.5, 1.5, 1.5])

@@ -9,6 +9,7 @@ from fedsampling.evidence.provenance import RunEvidence
 from fedsampling.evidence.summaries import Summary
 from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.selecting import only
 from fedsampling.workflow import confirm
 from fedsampling.workflow.claim_context import Context
 from fedsampling.workflow.confirm import OTHER_SEEDS, confirmed, drawn_by_seed
@@ -69,6 +70,27 @@ class TestFreshSeedsDoNotCount:
         assert fresh.reason.startswith("No look at fresh seeds is finished: ")
         assert fresh.looks_left == (5,)
 
+    @pytest.mark.parametrize(("n", "looks_left"), [(4, (5,)), (5, ())])
+    def test_with_too_few_seeds_or_others_than_declared(self, n, looks_left):
+        first = 1000 if n < 5 else 0
+        settings = {"seeds": [*range(first, first + n)]}
+        run = SimpleNamespace(provenance={"started": "2099-01-01T00:00:00Z"}, settings=settings)
+        paper = self.PAPER
+        loaded = dict.fromkeys(paper.twins_of("c1").values(), run)
+        fresh = confirmed("c1", Context(paper, paper, None, loaded, {}))
+        assert fresh.looks_left == looks_left
+        assert fresh.reason == (
+            f"No look at fresh seeds is finished: {n} of 5 seeds."
+            if looks_left
+            else f"{next(iter(loaded))} has other seeds than those that its plan declares."
+        )
+
+    def test_that_a_report_leaves_out(self):
+        paper = only(self.PAPER, self.PAPER.twins_of("c1").keys())
+        project = SimpleNamespace(config=SimpleNamespace(scale="best"))
+        fresh = confirmed("c1", Context(paper, self.PAPER, project, {}, {}))
+        assert (fresh.reason, fresh.looks_left) == ("This report leaves out its fresh runs.", ())
+
 
 def test_a_claim_is_judged_at_the_last_look_that_all_its_experiments_finished(monkeypatch):
     """Another claim has taken one of them to the second look."""
@@ -88,7 +110,9 @@ def test_a_claim_is_judged_at_the_last_look_that_all_its_experiments_finished(mo
     monkeypatch.setattr(Context, "apply_rule", rule)
     monkeypatch.setattr(confirm, "assess_runs", lambda *_: RunEvidence("paper", seeds=10))
     twins = paper.twins_of("c12").values()
-    loaded = {twin: summary([*range(29 if twin == "confirm_work" else 10)]) for twin in twins}
+    loaded = {
+        twin: summary([*range(1000, 1029 if twin == "confirm_work" else 1010)]) for twin in twins
+    }
     project = SimpleNamespace(facts={})
     fresh = confirmed("c12", Context(paper, paper, project, loaded, {}))
     assert set(seen.values()) == {10}

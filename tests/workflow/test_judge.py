@@ -1,15 +1,20 @@
 """The runs that a claim still requires: those of the paper's size, and those with fresh seeds."""
 
 import json
+from types import SimpleNamespace
 
+import pandas as pd
+import pytest
 from tests.shared import PAPERS
 
 from fedsampling.evidence.provenance import UNVERIFIED, RunEvidence
+from fedsampling.evidence.summaries import Summary
+from fedsampling.evidence.verdicts import Finding
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.papers import load_paper
 from fedsampling.workflow.claim_context import Context
 from fedsampling.workflow.confirm import FreshSeeds
-from fedsampling.workflow.judge import _price, _settles
+from fedsampling.workflow.judge import _explored, _price, _settles
 from fedsampling.workflow.plan import plan
 from fedsampling.workflow.project import Project
 
@@ -30,6 +35,29 @@ def test_a_claim_with_published_runs_needs_no_more_runs(pipeline):
     path = pipeline.results / "claims" / "rizk2022importance.json"
     claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
     assert {claim["settles"] for claim in claims} == {"snakemake --cores all --config scale=best"}
+
+
+@pytest.mark.parametrize(("changed", "grade"), [("", "paper's size"), ("m 5 (10)", "not run")])
+def test_variants_that_a_rule_reads_are_assessed_like_its_experiments(monkeypatch, changed, grade):
+    paper = load_paper(LATENCY, PAPERS)
+    claim = paper.claims["c4"]
+    assert claim.variants
+
+    def summary(name):
+        settings = {"seeds": [0, 1, 2], "cases": {"base": None}, "settings": {}}
+        rows = pd.DataFrame({"case": "base", "sampler": "md", "seed": [0, 1, 2]})
+        known = {"scale": "paper", "run_data": ["official"], "unverified": False, "seconds": 1.0}
+        known["changed"] = [changed] if changed and name == claim.variants[-1] else []
+        return Summary(rows, settings, known, {"base": known})
+
+    monkeypatch.setattr(Context, "apply_rule", lambda *_: Finding("reproduced", "", ""))
+    monkeypatch.setattr(Summary, "only", lambda self, _: self)
+    names = [*claim.experiments, *claim.variants]
+    project = SimpleNamespace(facts={"scale": "paper"})
+    context = Context(paper, paper, project, {name: summary(name) for name in names}, {})
+    explored = _explored("c4", context)
+    assert explored.finding.grade == grade
+    assert changed in explored.finding.reason
 
 
 class TestPrice:

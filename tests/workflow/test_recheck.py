@@ -57,6 +57,12 @@ def test_a_share_is_drawn_by_a_seed(project):
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def test_runs_that_measure_times_on_the_machine_are_never_chosen(project, monkeypatch):
+    kind = type(next(iter(project.plan.jobs.values())).simulation)
+    monkeypatch.setattr(kind, "timed", True)
+    assert recheck(project) == recheck(project, share=1.0) == []
+
+
 def test_a_spot_check_keeps_to_its_processor_time(project, monkeypatch):
     clock = iter(range(0, 1000, 4))
     monkeypatch.setattr(rechecking.time, "process_time", lambda: next(clock))

@@ -92,7 +92,8 @@ class Claim:
     know to use the verdict. `parts`: whether each part of the claim holds. `topic`: the subject of
     the claim in a few words. `confirmation`: the claim judged on fresh seeds; None if there are
     none yet, or if they do not count. `unconfirmed`: why there is none. `price`: what confirming an
-    empirical claim takes; None if it is confirmed, or if its numbers are exact.
+    empirical claim takes; None if it is confirmed, if its numbers are exact, or for the reason in
+    `unconfirmed`.
     """
 
     id: str

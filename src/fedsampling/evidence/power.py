@@ -1,17 +1,35 @@
 """How many seeds would decide an open claim, from the power of t-tests."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, log, nan, sqrt
 
 from scipy.special import nctdtr, stdtrit
 
 from fedsampling.base.text import show
-from fedsampling.evidence.verdicts import Interval
+from fedsampling.evidence.verdicts import Interval, Part, Reading
 
 POWER = 0.8
 MAX_SEEDS = 1000  # more seeds are not practical
 FEW_SEEDS = 5  # fewer seeds give only a rough estimate of the standard deviation
 WITHOUT_INTERVAL = "Without intervals there is no forecast of the seeds that would decide it."
+
+
+def deciding(
+    drawn: Iterable[Interval], parts: Mapping[str, Part], readings: Sequence[Reading] = ()
+) -> list[Interval]:
+    """Return the intervals that may still decide a part of a claim, in each of its readings.
+
+    Intervals of parts that are decided are left out.
+    """
+    undecided = {name for name, part in parts.items() if part == "open"}
+    sources = [(row.drawn, row.parts) for row in readings] or [(drawn, parts)]
+    return [
+        interval
+        for of_source, of_parts in sources
+        for interval in of_source
+        if not interval.part
+        or (interval.part in undecided and of_parts.get(interval.part, "open") == "open")
+    ]
 
 
 def open_intervals(drawn: Iterable[Interval]) -> list[Interval]:
@@ -36,13 +54,14 @@ def seeds_needed(interval: Interval, effect: float | None = None) -> float:
     if interval.seeds < 2 or not bounds:
         return inf
     # Holm-corrected intervals keep their level; fewer seeds may do, as Holm's steps relax it.
-    quantile = stdtrit(interval.seeds - 1, (1 + interval.level) / 2)
+    level = interval.look_level or interval.level
+    quantile = stdtrit(interval.seeds - 1, (1 + level) / 2)
     deviation = (scale(interval.high) - scale(interval.low)) / 2 * sqrt(interval.seeds) / quantile
     distance = min(abs(value - bound) for bound in bounds)
     if deviation == 0:
         return 2
     for seeds in range(2, MAX_SEEDS + 1):
-        critical = stdtrit(seeds - 1, (1 + interval.level) / 2)
+        critical = stdtrit(seeds - 1, (1 + level) / 2)
         # scipy.stats, which has the same distribution, takes half a second to import.
         if 1 - nctdtr(seeds - 1, distance / deviation * sqrt(seeds), critical) >= POWER:
             return seeds
@@ -60,9 +79,12 @@ def seeds_sentence(drawn: Iterable[Interval], seconds: float = nan) -> str:
     seeds = min(interval.seeds for interval in undecided)
     seconds_per_seed = seconds / seeds if seeds else nan
     counts = {"if the effect is as observed": max(map(seeds_needed, undecided))}
-    effects = [(row, row.paper if row.effect is None else row.effect) for row in undecided]
-    if known := [seeds_needed(row, effect) for row, effect in effects if effect is not None]:
-        counts["if it is the paper's"] = max(known)
+    effects = [row.paper if row.effect is None else row.effect for row in undecided]
+    if all(
+        effect is not None and effect not in (row.least, row.most)
+        for row, effect in zip(undecided, effects, strict=True)
+    ):
+        counts["if it is the paper's"] = max(map(seeds_needed, undecided, effects))
     parts = []
     for effect, count in counts.items():
         number = f"{count:.0f}" if count < inf else f"more than {MAX_SEEDS:,}"

@@ -46,6 +46,8 @@ def recheck_sentence(runs: Sequence[Recomputed]) -> str:
         return "Recomputed on this machine: no finished run qualifies"
     count = Counter(run.outcome for run in runs)
     agree = len(runs) - count["differs"]
+    if not agree:
+        return f"Recomputed on this machine: 0 of {len(runs)} agree"
     degrees = [f"{'all' if count['equal'] == agree else count['equal']} in all stored digits"]
     if count["within tolerance"]:
         degrees.append(f"{count['within tolerance']} up to rounding")
@@ -68,7 +70,7 @@ def compare_tables(
     Metrics that the stored run lacks are not compared: later code may measure more.
 
     Returns the outcome; the largest difference of a metric, relative to its largest value, or −1 if
-    rows or NaNs differ; and the first round that differs, if any.
+    rows, NaNs or infinite values differ; and the first round that differs, if any.
     """
     recomputed = of_same_metrics(recomputed, stored)
     if len(recomputed) != len(stored) or not (
@@ -86,9 +88,12 @@ def compare_tables(
     )
     if not tables["stored"].isna().equals(tables["recomputed"].isna()):
         return "differs", -1.0, None
+    infinite = np.isinf(tables["stored"]) | np.isinf(tables["recomputed"])
     equal = tables["stored"] == tables["recomputed"]  # also of infinite values
+    if (infinite & ~equal).any():
+        return "differs", -1.0, None
     gap = pd.Series(np.where(equal, 0.0, abs(tables["stored"] - tables["recomputed"])))
-    largest = tables["stored"].abs().groupby(tables["metric"]).transform("max")
+    largest = tables["stored"].abs().mask(infinite).groupby(tables["metric"]).transform("max")
     relative = gap / largest.where(largest > 0, 1.0)
     of_clients = tables["metric"] == "client_accuracy"  # of few samples each: their mean difference
     relative[of_clients] = gap[of_clients].mean()

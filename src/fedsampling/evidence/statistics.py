@@ -57,6 +57,8 @@ class Estimate:
         Number of runs.
     level : float
         Coverage of the interval.
+    look_level : float, optional
+        Level of a single look, if the interval allows for several; see :func:`allowing_for`.
     """
 
     value: float
@@ -64,6 +66,7 @@ class Estimate:
     high: float
     n: int
     level: float = LEVEL
+    look_level: float | None = None
 
     def columns(self, name: str, prefix: str = "") -> dict[str, float]:
         """Return columns of a table: the value, and the ends of the interval after a prefix."""
@@ -86,7 +89,7 @@ def mean(values: ArrayLike, level: float = LEVEL) -> Estimate:
     of_one_look = looks.level(level) if looks else level
     differ = n > 1 and np.ptp(values) > ROUNDING * np.abs(values).max()
     half = float(half_width(values.std(ddof=1), n, of_one_look)) if differ else np.nan
-    return Estimate(centre, centre - half, centre + half, n, level)
+    return Estimate(centre, centre - half, centre + half, n, level, of_one_look if looks else None)
 
 
 def half_width(deviation: ArrayLike, n: ArrayLike, level: float = LEVEL) -> Array:
@@ -204,7 +207,7 @@ class _Comparison:
         value, low, high = map(float, self.contrast.back(numbers))
         if self.n < 3 or not self.differ:
             low = high = np.nan
-        return Estimate(value, low, high, self.n, level)
+        return replace(on_scale, value=value, low=low, high=high)
 
     def _by_bootstrap(self, level: float) -> Estimate:
         from scipy.stats import bootstrap  # slow to import, and rarely needed

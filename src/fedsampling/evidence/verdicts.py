@@ -37,6 +37,8 @@ UNDECIDED: frozenset[Verdict] = frozenset({"inconclusive", "insufficient data", 
 # Whether a part of a claim holds.  "tie": two samplers are equal where the claim orders them;
 # "depends": decided under each of several settings that the paper leaves open, and differently.
 Part = Literal["holds", "fails", "tie", "depends", "open"]
+# How a true value lies to a number of runs that were cut off before their target.
+Bound = Literal["", ">", "<"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,10 @@ class Interval:
     The unit is ``"times"`` for a ratio. The claim's rule accepts values from `least` to `most`;
     None means no bound. `level` is above 0.95 if several comparisons are corrected together.
     `effect` is what the paper prints for a number that is not its own, such as the lead of its
-    fastest sampler; forecasts of the number of seeds use it, and no figure shows it.
+    fastest sampler; forecasts of the number of seeds use it, and no figure shows it. `part`: the
+    part of the claim that it decides, if the rule says so. `look_level`: level of a single look, if
+    the interval allows for several. `bound`: whether the true value is above (``>``) or below the
+    number, because some runs were cut off before their target; empty if it is an estimate.
     """
 
     name: str
@@ -60,6 +65,9 @@ class Interval:
     seeds: int = 0
     level: float = LEVEL
     effect: float | None = None
+    part: str = ""
+    look_level: float | None = None
+    bound: Bound = ""
 
 
 def intervals(
@@ -71,18 +79,31 @@ def intervals(
     paper: float | None = None,
     within: float | None = None,
     effects: Mapping[str, float] | None = None,
+    part: str = "",
+    bounds: Mapping[str, Bound] | None = None,
 ) -> tuple[Interval, ...]:
     """Convert estimates to intervals next to a statement of the paper; drop those without one.
 
-    `within` sets both bounds at this distance from the paper's number; `effects` are those of
-    single estimates.
+    `within` sets both bounds at this distance from the paper's number; `effects` and
+    `bounds` are those of single estimates; `part` is the part of the claim that they decide.
     """
     if paper is not None and within is not None:
         least, most = paper - within, paper + within
-    effects = effects or {}
+    effects, bounds = effects or {}, bounds or {}
     return tuple(
         Interval(
-            name, unit, *ours, least, most, paper, estimate.n, estimate.level, effects.get(name)
+            name,
+            unit,
+            *ours,
+            least,
+            most,
+            paper,
+            seeds=estimate.n,
+            level=estimate.level,
+            effect=effects.get(name),
+            part=part,
+            look_level=estimate.look_level,
+            bound=bounds.get(name, ""),
         )
         for name, estimate in estimates.items()
         if np.isfinite(ours := (estimate.value, estimate.low, estimate.high)).all()

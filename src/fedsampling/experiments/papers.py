@@ -254,6 +254,7 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         problems = _unknown_names(paper)
         if paper.key != key:
             problems.append(f"key: '{paper.key}' is not the folder's name; write '{key}'")
+        problems += _different_plans(paper)
         if problems:
             raise InputError(*problems)
         return paper
@@ -310,6 +311,23 @@ def _unknown_names(paper: Paper) -> list[str]:
                     for word in ([used] if isinstance(used, str) else used)
                     if word not in options
                 ]
+    return lines
+
+
+def _different_plans(paper: Paper) -> list[str]:
+    """Return a line for each claim whose experiments would be confirmed by different plans."""
+    lines = []
+    for name in paper.claims:
+        originals = paper.twins_of(name)
+        plans = {
+            (str(paper.confirm[key]["looks"]), paper.confirm[key].get("scale", "paper"))
+            for key in originals
+        }
+        if len(plans) > 1:
+            lines.append(
+                f"confirm: the experiments of {name} ({', '.join(originals)}) must share their "
+                "looks and scale"
+            )
     return lines
 
 

@@ -16,7 +16,6 @@ from fedsampling.evidence.verdicts import Interval
 from fedsampling.report.claim_bars import (
     FRESH,
     Bar,
-    bound_sign,
     interval_text,
     place_bar,
     region_in_words,
@@ -90,6 +89,8 @@ def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
     Rows are sorted by value.  A number that no setting changes has a plot only if it is the first.
     """
     basis = claim.basis
+    # Settings may give equal numbers; the main one is first.
+    main = next((reading for reading in basis.readings if reading.ours == basis.ours), None)
     names = dict.fromkeys(interval.name for r in basis.readings for interval in r.drawn)
     plots: list[SettingsPlot] = []
     for name in names:
@@ -114,7 +115,7 @@ def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
                 bar.value,
                 bar.high,
                 ROW_PIXELS * (position + 0.5),
-                reading.ours == basis.ours,
+                reading is main,
             )
             for position, ((reading, _), bar) in enumerate(zip(rows, axis.bars, strict=True))
         )
@@ -126,7 +127,7 @@ def _axis(group: Sequence[Interval]) -> Axis:
     unit, least, most, paper = statement_of(group[0])
     numbers = [x for x in (least, most, paper) if x is not None]
     for interval in group:
-        bounds = () if bound_sign(interval) else (interval.low, interval.high)
+        bounds = () if interval.bound else (interval.low, interval.high)
         numbers += [interval.value, *bounds]
     place, ticks = _scale(min(numbers), max(numbers), is_ratio=unit.startswith("times"))
     holds = None

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fedsampling.base.text import show, show_interval
 from fedsampling.evidence.verdicts import Interval
 
-CUT_OFF = ", cut off"  # ends the name of a ratio with a run that never reached its target
 FRESH = "◆ "  # before the name of an interval of fresh seeds
 Statement = tuple[str, float | None, float | None, float | None]
 
@@ -35,15 +34,15 @@ class Bar:
 
 
 def interval_text(interval: Interval) -> str:
-    """Write an interval; a bound without one, as ``> 7.5, never reached``."""
-    if sign := bound_sign(interval):
-        return f"{sign} {show(interval.value)}, never reached"
+    """Write an interval; a bound without one, as ``> 7.5, cut off``."""
+    if interval.bound:
+        return f"{interval.bound} {show(interval.value)}, cut off"
     return show_interval(interval.value, interval.low, interval.high)
 
 
 def place_bar(interval: Interval, place: Callable[[float], float], text: str) -> Bar:
     """Place an interval; `place`: from a number to its position in per cent."""
-    sign = bound_sign(interval)
+    sign = interval.bound
     value = place(interval.value)
     return Bar(
         name=interval.name,
@@ -54,16 +53,6 @@ def place_bar(interval: Interval, place: Callable[[float], float], text: str) ->
         bound=sign,
         is_fresh=interval.name.startswith(FRESH),
     )
-
-
-def bound_sign(interval: Interval) -> str:
-    """Return whether a value is a lower (``>``) or upper bound (``<``); empty if it is neither.
-
-    A ratio whose denominator was cut off ("random selection's seconds over …") is an upper bound.
-    """
-    if not interval.name.endswith(CUT_OFF):
-        return ""
-    return "<" if " over" in interval.unit else ">"
 
 
 def region_in_words(least: float | None, most: float | None) -> str:

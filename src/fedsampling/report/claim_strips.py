@@ -9,7 +9,6 @@ from fedsampling.evidence.verdicts import Interval
 from fedsampling.report.claim_bars import (
     FRESH,
     Bar,
-    bound_sign,
     interval_text,
     place_bar,
     region_in_words,
@@ -83,7 +82,7 @@ def _ratios(claim: Claim) -> list[Interval]:
     """Return a claim's main number over its reference: of exploring runs, and of fresh seeds."""
     fresh = claim.confirmation.drawn if claim.confirmation else ()
     placed = [row for row in (*claim.drawn, *fresh) if _reference(row)]
-    placed.sort(key=lambda row: bool(bound_sign(row)))  # a bound only if there is nothing else
+    placed.sort(key=lambda row: bool(row.bound))  # a bound only if there is nothing else
     if not placed:
         return []
     same = [

@@ -27,6 +27,7 @@ from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.grades import LABELS
 from fedsampling.evidence.verdicts import Interval
 from fedsampling.experiments.papers import Paper
+from fedsampling.report.claim_bars import interval_text
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.names import paper_name
 from fedsampling.report.text import TEMPLATES, environment, macro
@@ -207,7 +208,8 @@ def main_number(claim: Claim) -> str:
     if not claim.basis.drawn:
         return claim.basis.ours
     first = claim.basis.drawn[0]
-    return f"{first.name}: {interval(asdict(first), 'value')}"
+    number = interval_text(first) if first.bound else interval(asdict(first), "value")
+    return f"{first.name}: {number}"
 
 
 def with_grade(claim: Claim) -> str:

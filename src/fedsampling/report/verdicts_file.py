@@ -18,7 +18,8 @@ def verdicts_json(chapters: Iterable[Chapter]) -> str:
 def _record(chapter: Chapter, claim: Claim) -> dict[str, Any]:
     """Return a claim's record, whose verdict and numbers are those of the report.
 
-    ``ours``, ``low`` and ``high`` are the first of the claim's numbers, null without an interval;
+    ``ours``, ``low`` and ``high`` are the first of the claim's numbers, null without an interval
+    (of a bound, only ``ours`` is a number);
     ``numbers`` has them all. ``explored`` has the same fields of the runs that explored the claim.
     """
     first = claim.basis.drawn[0] if claim.basis.drawn else None
@@ -30,8 +31,8 @@ def _record(chapter: Chapter, claim: Claim) -> dict[str, Any]:
         "paper_value": first and first.paper,
         "paper_text": claim.reported,
         "ours": first and first.value,
-        "low": first and first.low,
-        "high": first and first.high,
+        "low": first and (None if first.bound else first.low),
+        "high": first and (None if first.bound else first.high),
         **_judged(claim.basis),
         "rule": claim.rule,
         "answered": claim.answered,

@@ -4,7 +4,7 @@ The function of the paper gets the twins of the claim's experiments in their pla
 (:mod:`fedsampling.experiments.registration`), and its intervals allow for the declared looks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +20,9 @@ from fedsampling.evidence.statistics import allowing_for
 from fedsampling.evidence.summaries import Summary, load_summaries
 from fedsampling.experiments.papers import Paper, load_paper
 from fedsampling.experiments.resolving import load_kinds
+from fedsampling.experiments.selecting import NOT_AT
 from fedsampling.workflow.claim_context import Context, decisive
+from fedsampling.workflow.look_hours import first_seeds
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.summarise import summarise
 
@@ -60,7 +62,9 @@ def confirmed(name: str, context: Context) -> FreshSeeds:
     looks = _looks(name, context.complete)
     if not looks:
         return FreshSeeds()
-    if reason := _why_not_yet(name, context):
+    if reason := _why_elsewhere(name, context):
+        return FreshSeeds(reason=reason)
+    if reason := _why_not_yet(name, context, looks):
         return FreshSeeds(None, reason, looks)
     twins, cases = context.complete.twins_of(name), context.cases(name)
     fresh = {original: context.loaded[twin].only(cases) for original, twin in twins.items()}
@@ -83,7 +87,7 @@ def _confirmation(
     counts = {original: len(summary.settings["seeds"]) for original, summary in finished.items()}
     look = plan.finished(min(counts.values()))
     # Another claim may have taken some of the experiments further.
-    seeds = plan.seeds[look - 1] if look else min(counts.values())
+    seeds = plan.seeds[look - 1]
     fresh = {original: summary.first_seeds(seeds) for original, summary in finished.items()}
     twins = context.complete.twins_of(name)
     specs = {original: context.complete.experiments[twin] for original, twin in twins.items()}
@@ -165,19 +169,39 @@ def _why_impossible(name: str, context: Context) -> str:
     return ""
 
 
-def _why_not_yet(name: str, context: Context) -> str:
+def _why_elsewhere(name: str, context: Context) -> str:
+    """Return why a report does not show a claim's fresh runs; empty if it does, or would.
+
+    Its experiments were not selected, do not exist at its scale, or have other seeds than declared.
+    """
+    complete = context.complete
+    for twin in complete.twins_of(name).values():
+        if twin in context.loaded:
+            seeds = context.loaded[twin].settings["seeds"]
+            if seeds != first_seeds(complete, twin, len(seeds)):
+                return f"{twin} has other seeds than those that its plan declares."
+        elif twin not in context.paper.experiments:
+            not_selected = ("", "left out", NOT_AT.format(context.project.config.scale))
+            if context.paper.left_out.get(twin, "") in not_selected:
+                return "This report leaves out its fresh runs."
+    return ""
+
+
+def _why_not_yet(name: str, context: Context, looks: Sequence[int]) -> str:
     """Return why a claim has no finished look at fresh seeds; empty if it has one."""
     for twin in context.complete.twins_of(name).values():
         if twin not in context.loaded:
-            reason = context.paper.left_out.get(twin, "")
+            reason = context.paper.left_out.get(twin, "no run")
             return f"No look at fresh seeds is finished: {reason}."
+        if (seeds := len(context.loaded[twin].settings["seeds"])) < looks[0]:
+            return f"No look at fresh seeds is finished: {seeds} of {looks[0]} seeds."
     return ""
 
 
 def _looks(name: str, paper: Paper) -> tuple[int, ...]:
     """Return the plan of looks that the twins of a claim share; empty without twins."""
-    plans = {tuple(paper.experiments[twin]["looks"]) for twin in paper.twins_of(name).values()}
-    return plans.pop() if plans else ()
+    twins = paper.twins_of(name).values()
+    return next((tuple(paper.experiments[twin]["looks"]) for twin in twins), ())
 
 
 def _first_run(name: str, context: Context) -> str:

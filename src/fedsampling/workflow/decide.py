@@ -227,10 +227,12 @@ def _table(steps: Sequence[Step], others: Sequence[str]) -> Iterator[str]:
     if not steps:
         yield NO_LOOK
         return
+    unknown = sum(step.hours is None for step in steps)
+    without_price = f", plus {unknown} of unknown price" if unknown else ""
     yield (
         f"{plural(len(steps), 'claim')} to confirm; the next looks take "
-        f"{show(sum(counted.values()), 2)} core-hours. 'fedsampling decide --hours H' runs them in "
-        "this order."
+        f"{show(sum(counted.values()), 2)} core-hours{without_price}. 'fedsampling decide --hours "
+        "H' runs them in this order."
     )
 
 

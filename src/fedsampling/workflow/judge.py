@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from math import nan
 
 from fedsampling.evidence import grades
-from fedsampling.evidence.claims import Claim, Declaration, Price
-from fedsampling.evidence.power import WITHOUT_INTERVAL, seeds_sentence
+from fedsampling.evidence.claims import Claim, Confirmation, Declaration, Price
+from fedsampling.evidence.power import WITHOUT_INTERVAL, deciding, seeds_sentence
 from fedsampling.evidence.provenance import (
     RunEvidence,
     Summaries,
@@ -100,15 +100,17 @@ def _explored(name: str, context: Context) -> Explored:
     experiments, cases = context.experiments(name), context.cases(name)
     if absent := [key for key in experiments if key not in context.loaded]:
         return Explored(grades.not_run({key: spec.left_out[key] for key in absent}))
-    summaries = {key: context.loaded[key] for key in experiments}
+    variants = [key for key in claim.variants if key in context.loaded]
+    summaries = {key: context.loaded[key] for key in (*experiments, *variants)}
     if changes := decisive(changed(summaries), cases):
         return Explored(grades.not_judged(changes))
     used = {key: summary.only(cases) for key, summary in summaries.items()}
     seconds = sum(summary.provenance.get("seconds", nan) for summary in used.values())
-    specs = {key: context.complete.experiments[key] for key in experiments}
+    specs = {key: context.complete.experiments[key] for key in summaries}
     evidence = assess_runs(used, specs, cases, context.project.facts)
     # Rules get all summaries: some also report numbers that do not affect the verdict.
-    finding = context.apply_rule(name, {**context.loaded, **used}, "not judged")
+    of_experiments = {key: used[key] for key in experiments}
+    finding = context.apply_rule(name, {**context.loaded, **of_experiments}, "not judged")
     if finding is None:
         unfit = grades.unfit(changed(used) or changed(context.loaded))
         return Explored(unfit, seconds=seconds)
@@ -117,9 +119,11 @@ def _explored(name: str, context: Context) -> Explored:
 
 def _forecast(explored: Explored, fresh: FreshSeeds) -> str:
     """Write how many seeds would decide an open claim, from fresh seeds if there are any."""
-    drawn, seconds = explored.finding.drawn, explored.seconds
+    basis: Finding | Confirmation = explored.finding
+    seconds = explored.seconds
     if fresh.confirmation:
-        drawn, seconds = fresh.confirmation.drawn, 3600 * fresh.confirmation.hours
+        basis, seconds = fresh.confirmation, 3600 * fresh.confirmation.hours
+    drawn = deciding(basis.drawn, basis.parts, basis.readings)
     # A part may be open although all intervals are decided, if some sampler misses its target.
     return seeds_sentence(drawn, seconds) or WITHOUT_INTERVAL
 

@@ -48,7 +48,7 @@ def recheck(
 ) -> list[Recomputed]:
     """Rerun some finished runs, and write the outcome to ``recheck.json``.
 
-    Runs that measure the speed of the machine are never chosen.
+    Runs that measure times on the machine are never chosen.
 
     `share`: share of all finished runs.  If None, runs that need no data files, up to 20 seconds of
     processor time. `seed`: seed that selects the runs; default: today's date.
@@ -61,6 +61,8 @@ def _recheck(project: Project, share: float | None, seed: int | None) -> list[Re
     drawn_by = datetime.now(UTC).date().toordinal() if seed is None else seed
     configured: dict[str, tuple[Job, RunSpec]] = {}  # each run once
     for job in project.plan.jobs.values():
+        if job.simulation.timed:
+            continue
         for run in job.runs:
             if share is not None or run.data == "generated":
                 configured.setdefault(run.hash, (job, run))

@@ -94,6 +94,11 @@ class Simulation(Named, package="fedsampling.experiments.simulations", key="kind
         """Compute the table of one seed; a run kind that reads no data needs only this method."""
         raise NotImplementedError
 
+    @property
+    def timed(self) -> bool:
+        """Whether its numbers are times on this machine, which no rerun repeats."""
+        return False
+
     def files(self) -> tuple[str, ...]:
         """Datasets whose official files are read."""
         parts = (getattr(self, name, None) for name in ("dataset", "delays"))

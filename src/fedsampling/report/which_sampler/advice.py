@@ -132,7 +132,7 @@ class Candidate:
         """Write the result of the benchmark, such as ``1 % faster on average (−3 to +6 %), …``."""
         mean = self.speed_up
         parts = [
-            f"{_change(mean, measure)} on average{_range(mean)}",
+            f"{_change(mean, measure)} on average{_range(mean, measure)}",
             f"at worst {_in_percent(self.worst, measure)} on {self.worst_family}",
         ]
         if self.missed:
@@ -145,13 +145,14 @@ class Candidate:
         """Write the numbers of fresh worlds and of new families: a sentence each."""
         if fresh := self.again:
             on = f" ({fresh.n} families)" if fresh.n < self.speed_up.n else ""
-            yield f"Fresh worlds{on}: {_change(fresh, measure)}{_range(fresh)}."
+            yield f"Fresh worlds{on}: {_change(fresh, measure)}{_range(fresh, measure)}."
         elif self.speed_up.low > 1:
             yield "Not run in fresh worlds."
         if test := self.tested:
-            yield f"{test.n} new families: {_change(test, measure)}{_range(test)}."
+            yield f"{test.n} new families: {_change(test, measure)}{_range(test, measure)}."
         if (varying := self.tested_varying) and measure == "seconds":
-            yield f"New families, delays vary: {_change(varying, measure)}{_range(varying)}."
+            change = f"{_change(varying, measure)}{_range(varying, measure)}"
+            yield f"New families, delays vary: {change}."
 
 
 def _change(speed_up: Estimate, measure: str) -> str:
@@ -161,17 +162,22 @@ def _change(speed_up: Estimate, measure: str) -> str:
 def _in_percent(speed_up: float, measure: str) -> str:
     """Write a speed-up in words: ``1 % faster``, ``13 % slower``."""
     more, less = ("cheaper", "dearer") if measure == "bits" else ("faster", "slower")
-    percent = round(100 * abs(speed_up - 1))
-    if not percent:
+    change = round(100 * _gain(speed_up, measure))
+    if not change:
         return f"as {'cheap' if measure == 'bits' else 'fast'}"
-    return f"{percent} % {more if speed_up > 1 else less}"
+    return f"{abs(change)} % {more if change > 0 else less}"
 
 
-def _range(speed_up: Estimate) -> str:
-    """Write an interval of speed-ups in per cent; nothing without an interval."""
+def _gain(speed_up: float, measure: str) -> float:
+    """Return how much faster a sampler is, or which part of the bits it saves."""
+    return 1 - 1 / speed_up if measure == "bits" else speed_up - 1
+
+
+def _range(speed_up: Estimate, measure: str) -> str:
+    """Write an interval of gains in per cent; nothing without an interval."""
     if np.isnan(speed_up.low):
         return ""
-    low, high = (f"{100 * (end - 1):+.0f}" for end in (speed_up.low, speed_up.high))
+    low, high = (f"{100 * _gain(end, measure):+.0f}" for end in (speed_up.low, speed_up.high))
     return f" ({low} to {high} %)".replace("-", "−")
 
 

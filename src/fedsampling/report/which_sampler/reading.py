@@ -188,10 +188,10 @@ def _sampler_of(entry: str) -> type[Scheme] | None:
 
 def _gain_from_tuning(table: pd.DataFrame, ranks: pd.DataFrame) -> str:
     """Say what tuning MD's learning rate gains, compared with the best sampler over families."""
-    if table.empty:
-        return ""
     others = ranks[(ranks["measure"] == "rounds") & ~ranks["scheme"].isin([REFERENCE, FULL])]
     others = others[others["rank"].notna()]  # run on all families
+    if table.empty or others.empty:
+        return ""
     best = others.sort_values("speed_up").iloc[-1]
     worst = table.sort_values("gain").iloc[-1]
     gain = show_interval(*worst[["gain", "low", "high"]])
