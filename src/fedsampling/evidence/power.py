@@ -22,6 +22,7 @@ def deciding(
     Intervals of parts that are decided are left out.
     """
     undecided = {name for name, part in parts.items() if part == "open"}
+    sources: list[tuple[Iterable[Interval], Mapping[str, Part]]]
     sources = [(row.drawn, row.parts) for row in readings] or [(drawn, parts)]
     return [
         interval
