@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from scipy import stats
+from tests.shared import PAPERS
 
-from fedsampling.evidence.looks import Looks, smallest_p_values
+from fedsampling.evidence.look_levels import LEVELS
+from fedsampling.evidence.looks import Looks, simulated_level, smallest_p_values
 from fedsampling.evidence.statistics import allowing_for, compare, difference, holm, mean
+from fedsampling.experiments.papers import load_paper
 
 FOUR = Looks((3, 5, 10, 20))
 
@@ -14,6 +17,23 @@ FOUR = Looks((3, 5, 10, 20))
 def test_level_of_each_look(level, published):
     """The level at 5 % is an independent simulation's, the other no multiple of it."""
     assert 1 - FOUR.level(level) == pytest.approx(published, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    "looks", [FOUR.seeds, *(pytest.param(each, marks=pytest.mark.long) for each in LEVELS)]
+)
+def test_stored_levels_are_those_of_the_simulation(looks):
+    for level, stored in LEVELS[looks].items():
+        assert 1 - simulated_level(looks, level) == pytest.approx(1 - stored, rel=1e-9)
+
+
+def test_every_plan_of_a_paper_has_stored_levels():
+    declared = {
+        tuple(changes["looks"])
+        for path in PAPERS.glob("*/paper.yaml")
+        for changes in load_paper(path.parent.name, PAPERS).confirm.values()
+    }
+    assert {looks for looks in declared if len(looks) > 1} <= LEVELS.keys()
 
 
 def test_a_plan_of_one_look_has_its_nominal_level():

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from fedsampling.base.arrays import Array, Ints
+from fedsampling.evidence.look_levels import LEVELS
 
 PATHS, PATHS_AT_ONCE = 1_000_000, 10_000
 OF_INTEREST = 0.2  # larger p-values decide nothing
@@ -39,7 +40,9 @@ class Looks:
 
     def level(self, level: float) -> float:
         """Return the level of each look's interval, for intervals that all cover with `level`."""
-        return level if len(self.seeds) == 1 else _level_of_each(self.seeds, level)
+        if len(self.seeds) == 1:
+            return level
+        return LEVELS.get(self.seeds, {}).get(level) or simulated_level(self.seeds, level)
 
     def finished(self, n: int) -> int:
         """Return how many looks `n` seeds are enough for."""
@@ -47,7 +50,8 @@ class Looks:
 
 
 @cache  # claims ask for few levels, each for hundreds of intervals
-def _level_of_each(looks: tuple[int, ...], level: float) -> float:
+def simulated_level(looks: tuple[int, ...], level: float) -> float:
+    """Compute the level of each look's interval, for intervals that all cover with `level`."""
     level_of_tests = float(np.quantile(smallest_p_values(looks), 1 - level))
     if level_of_tests > OF_INTEREST:
         raise ValueError(f"level: {level} is too low for several looks")
