@@ -28,6 +28,8 @@ def test_the_real_network_has_its_known_hubs(mirror, tmp_path):
     assert len(mesh.nodes) == 194  # 200, of which six lie outside of New York
     assert len(mesh.links) == 124
     np.testing.assert_array_equal(mesh.nodes["degree"][:3], [52, 33, 16])
+    assert mesh.nodes["height"].isna().sum() == 26
+    assert mesh.nodes["height"].median() == 29
     np.testing.assert_array_equal(mesh.nodes[["lon", "lat"]].iloc[0], [-74.001122, 40.711137])
     assert mesh.inputs.keys() == {"nodes.csv", "links.csv", "network-map/nodes_installed.csv"}
 
