@@ -79,3 +79,14 @@ def test_settings_of_text_have_no_effect_on_other_files(tmp_path):
     pd.DataFrame(CELLS[1:], columns=CELLS[0]).to_parquet(tmp_path / "a.parquet")
     line = line_of(lambda: fs.load("files", path=str(tmp_path / "a.parquet"), missing="NA"))
     assert "missing: no effect on a.parquet; remove it" in line
+
+
+def test_targets_with_a_decimal_comma_are_numbers(tmp_path):
+    path = tmp_path / "a.csv"
+    load = lambda: fs.load("files", path=str(path), separator=";", decimal=",")  # noqa: E731
+    rows = ["client;age;y", *(f"{k % 6};{k};{k},5" for k in range(60))]
+    path.write_text("\n".join(rows))
+    data = load()
+    assert sorted([*data.y, *data.y_test]) == [k + 0.5 for k in range(60)]
+    path.write_text("\n".join([*rows, "0;60;1.500"]))  # a point separates thousands
+    assert "column 'y': numbers, but '1.500' in row 60; correct" in line_of(load)

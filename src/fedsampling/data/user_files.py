@@ -34,6 +34,7 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
+SWAPPED = str.maketrans(",.", ".,")
 
 
 class Format(NamedTuple):
@@ -158,7 +159,7 @@ def read_table(
         for name in {*frame.select_dtypes(["object", "string"])} - {target, client}:
             check_texts(frame[name], name, in_file=True)
     for name in {target, client} & {*frame}:
-        frame[name] = _numbers_or_text(frame[name], is_target=name == target)
+        frame[name] = _numbers_or_text(frame[name], decimal, is_target=name == target)
     return frame
 
 
@@ -183,7 +184,9 @@ def _check_separator(path: Path, name: str, text: Mapping[str, Any]) -> None:
             )
 
 
-def _numbers_or_text(texts: "pd.Series[str]", is_target: bool) -> "pd.Series[Any] | NDArray[Any]":
+def _numbers_or_text(
+    texts: "pd.Series[str]", decimal: str, is_target: bool
+) -> "pd.Series[Any] | NDArray[Any]":
     """Convert texts to numbers if all are; ids and labels only if no two texts become one number.
 
     So 01 and 1 are two clients, and so are 1e5 and 100000.  Fractions are targets of a regression.
@@ -193,7 +196,9 @@ def _numbers_or_text(texts: "pd.Series[str]", is_target: bool) -> "pd.Series[Any
         return texts  # some are missing
     if all(INTEGER.fullmatch(text) for text in unique):
         return np.array([int(text) for text in unique])[codes]
-    values = {text: float(text) for text in unique if NUMBER.fullmatch(text)}
+    # With a decimal comma, a point is no decimal point, but may separate thousands.
+    plain = {text: text if decimal == "." else text.translate(SWAPPED) for text in unique}
+    values = {text: float(plain[text]) for text in unique if NUMBER.fullmatch(plain[text])}
     has_fractions = any(value % 1 for value in values.values())
     if is_target and has_fractions and (rest := [*{*unique} - {*values}]):
         row = int(np.flatnonzero((texts == rest[0]).to_numpy())[0])
@@ -201,7 +206,7 @@ def _numbers_or_text(texts: "pd.Series[str]", is_target: bool) -> "pd.Series[Any
             f"column {texts.name!r}: numbers, but {rest[0]!r} in row {row}; correct or remove it"
         )
     is_exact = len({*values.values()}) == len(unique)
-    is_exact &= all(repr(value) == text for text, value in values.items())
+    is_exact &= all(repr(value) == plain[text] for text, value in values.items())
     if len(values) == len(unique) and (is_exact or (is_target and has_fractions)):
         return np.array([*values.values()])[codes]
     return texts
