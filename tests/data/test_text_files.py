@@ -2,7 +2,6 @@
 
 import gzip
 
-import pandas as pd
 import pytest
 from tests.shared import line_of
 
@@ -75,10 +74,31 @@ def test_files_of_text_are_read_as_they_are_written(name, tmp_path):
         assert call().x.shape[1] == 2  # the number, and whether it is missing
 
 
-def test_settings_of_text_have_no_effect_on_other_files(tmp_path):
-    pd.DataFrame(CELLS[1:], columns=CELLS[0]).to_parquet(tmp_path / "a.parquet")
-    line = line_of(lambda: fs.load("files", path=str(tmp_path / "a.parquet"), missing="NA"))
-    assert "missing: no effect on a.parquet; remove it" in line
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("parquet", {"missing": "NA"}),
+        ("npz", {"decimal": ","}),
+        ("npz", {"target": "label"}),
+        ("npz", {"client": "site"}),
+        ("npz", {"test": "split"}),
+        ("npz", {"encode": "pooled"}),
+    ],
+)
+def test_settings_without_effect_on_a_kind_of_file_are_refused(kind, settings, tmp_path):
+    path = tmp_path / f"a.{kind}"
+    path.write_bytes(b"not read")
+    ((name, _),) = settings.items()
+    line = line_of(lambda: fs.load("files", path=str(path), **settings))
+    assert f"{name}: no effect on a.{kind}; remove it" in line
+
+
+def test_only_the_name_of_a_file_tells_its_kind(tmp_path):
+    path = tmp_path / "results.npz" / "a.csv"
+    path.parent.mkdir()
+    path.write_bytes(TWIN)
+    data = fs.load("files", path=str(path), client="site", separator=";", decimal=",")
+    assert data.x.shape[1] == 1
 
 
 def test_targets_with_a_decimal_comma_are_numbers(tmp_path):

@@ -68,11 +68,15 @@ class Files(PublishedData, name="files"):
 
     @model_validator(mode="after")
     def _check_format(self) -> "Files":
-        """Refuse settings of text for other files."""
-        is_text = ".parquet" not in self.path and ".npz" not in self.path
-        for name in ("separator", "decimal", "missing"):
-            if not is_text and getattr(self, name) != type(self).model_fields[name].default:
-                raise ValueError(f"{name}: no effect on {Path(self.path).name}; remove it")
+        """Refuse settings that have no effect on the kind of the file."""
+        path = Path(self.path)
+        unused = ["separator", "decimal", "missing"] if path.suffix in (".npz", ".parquet") else []
+        if path.suffix == ".npz":
+            unused += ["target", "test", "encode"]
+            unused += ["client"] if self.client_info is None else []
+        for name in unused:
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name}: no effect on {path.name}; remove it")
         return self
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
