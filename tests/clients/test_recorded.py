@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.shared import line_of
 
 import fedsampling as fs
 from fedsampling.experiments.simulations.simulation import RunContext, Simulation
@@ -53,11 +54,22 @@ def test_a_trace_gives_the_available_clients(tmp_path):
     pd.DataFrame(TRACE).to_csv(tmp_path / "trace.csv", index=False)
     record = {"name": "recorded", "path": str(tmp_path / "trace.csv")}
     assert trained("clients", availability=record) == AVAILABLE
-    repeated = {**record, "period": 3.0}
-    assert trained("clients", availability=repeated) == [3, 3, 2, 3, 3]
     assert trained("clients", availability={**record, "round_seconds": 0.5}) == [3, 3, 3, 3, 2]
     mask = np.tri(5, 6, 1)
     assert trained("clients", availability=mask) == [2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("row", "interval"), [(3, (2, 4)), (0, (-1, 2))])
+def test_a_trace_repeats_after_its_period_and_has_no_interval_beyond_it(row, interval, tmp_path):
+    path = tmp_path / "trace.csv"
+    record = {"name": "recorded", "path": str(path), "period": 3.0}
+    table = pd.DataFrame({"client": NAMES, "from": [0, 0, 0, 2, 2, 1], "to": [2, 2, 2, 3, 3, 3]})
+    table.to_csv(path, index=False)
+    assert trained("clients", availability=record) == [3, 4, 3, 3, 4]
+    table.loc[row, ["from", "to"]] = interval
+    table.to_csv(path, index=False)
+    line = line_of(trained, "clients", availability=record)
+    assert "from and to must be from 0 to the period, 3.0; split intervals that cross" in line
 
 
 def test_the_pipeline_gives_the_same_numbers_and_its_hash_covers_the_files(tmp_path):

@@ -105,6 +105,11 @@ class RecordedRounds(ClientsTable):
         starts, ends = table["from"], table["to"]
         if starts.dtype.kind not in "if" or ends.dtype.kind not in "if" or (starts >= ends).any():
             raise InputError("from and to must be numbers, and from less than to; correct them")
+        if self.period and (starts.min() < 0 or ends.max() > self.period):
+            raise InputError(
+                f"from and to must be from 0 to the period, {self.period}; split intervals that "
+                "cross its end"
+            )
         time = np.arange(rounds) * (self.round_seconds or 1.0)
         time = time % self.period if self.period else time
         trace = np.zeros((rounds, clients), np.bool_)
