@@ -52,6 +52,8 @@ def test_a_partition_assigns_samples_and_tests_are_held_out():
     assert by_owner.n_samples.tolist() == [8, 16, 24]
     assert np.diff(by_owner.start_test).tolist() == [2, 4, 6]
     assert by_owner.names == ("a", "b", "c")
+    uneven = fs.federated(X, Y, clients=OWNER, test_share=0.25)
+    np.testing.assert_allclose(uneven.p * 60, [10, 20, 30])  # with the tests
 
 
 def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):

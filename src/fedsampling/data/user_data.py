@@ -84,7 +84,8 @@ def federated(
     tokens : bool
         Whether `x` and `y` contain token numbers, shape (N, steps), which stay unchanged.
     importance : {"samples", "equal"}
-        p_k: proportional to the client's training samples, or 1/n.
+        p_k: proportional to the client's training samples, or 1/n.  Those that `test_share` makes
+        its test samples count, too.
     name : str
         For provenance.
     seed : int
