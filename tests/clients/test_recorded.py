@@ -106,6 +106,13 @@ def test_the_pipeline_gives_the_same_numbers_and_its_hash_covers_the_files(tmp_p
     assert len({*changed, hash_of(run)}) == 3
 
 
+def test_a_file_of_delays_with_semicolons_gets_a_fix_that_works(tmp_path):
+    path = tmp_path / "delays.csv"
+    pd.DataFrame(CONSTANT).assign(seconds=0.5).to_csv(path, index=False, sep=";", decimal=",")
+    line = line_of(trained, "seconds", delays=path)
+    assert line.endswith("separated by ';': save it with ',' and decimal points")
+
+
 @pytest.mark.parametrize(
     ("settings", "line"),
     [

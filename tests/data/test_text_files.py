@@ -2,6 +2,7 @@
 
 import gzip
 
+import pandas as pd
 import pytest
 from tests.shared import line_of
 
@@ -110,3 +111,42 @@ def test_targets_with_a_decimal_comma_are_numbers(tmp_path):
     assert sorted([*data.y, *data.y_test]) == [k + 0.5 for k in range(60)]
     path.write_text("\n".join([*rows, "0;60;1.500"]))  # a point separates thousands
     assert "column 'y': numbers, but '1.500' in row 60; correct" in line_of(load)
+
+
+def test_the_clients_properties_are_written_as_the_samples(tmp_path):
+    (tmp_path / "a.csv").write_bytes(TWIN)
+    info = tmp_path / "info.csv"
+    load = lambda: fs.load(  # noqa: E731
+        "files",
+        path=str(tmp_path / "a.csv"),
+        client="site",
+        client_info=str(info),
+        separator=";",
+        decimal=",",
+    )
+    info.write_text("client;energy\n" + "\n".join(f"{k};{k},5" for k in range(6)))
+    assert load().info["energy"].tolist() == [k + 0.5 for k in range(6)]
+    info.write_text("client,energy\n" + "\n".join(f"{k},{k}" for k in range(6)))
+    assert line_of(load).endswith("its cells are separated by ',': save it with ';'")
+    info.write_text("client;site;energy\n" + "\n".join(f"{k};0;{k}" for k in range(6)))
+    assert "client_info: columns 'site' and 'client'; rename or remove one" in line_of(load)
+
+
+def test_settings_of_text_apply_to_the_clients_properties_alone(tmp_path):
+    frame = pd.DataFrame(CELLS[1:], columns=CELLS[0]).astype({"age": float})
+    frame.to_parquet(tmp_path / "a.parquet")
+    rows = [f"{k};{k},5" for k in range(6)]
+    (tmp_path / "info.csv").write_text("\n".join(["site;energy", *rows]))
+    files = {"path": str(tmp_path / "a.parquet"), "client_info": str(tmp_path / "info.csv")}
+    data = fs.load("files", **files, client="site", separator=";", decimal=",")
+    assert data.info["energy"].tolist() == [k + 0.5 for k in range(6)]
+
+
+def test_ids_of_clients_keep_their_zeros_under_either_name(tmp_path):
+    rows = [f"0{k % 6};{k};{k % 2}" for k in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["device;age;y", *rows]))
+    (tmp_path / "info.csv").write_text("client;energy\n" + "\n".join(f"0{k};{k}" for k in range(6)))
+    files = {"path": str(tmp_path / "a.csv"), "client_info": str(tmp_path / "info.csv")}
+    data = fs.load("files", **files, client="device", separator=";")
+    assert data.names == tuple(f"0{k}" for k in range(6))
+    assert data.info["energy"].tolist() == [*range(6)]

@@ -105,7 +105,7 @@ class ClientsTable(Strict):
                         f"shape {self._values.shape}; the last axis must be {len(names)} clients"
                     )
                 return self._values
-            read = self._values or columns_of(read_table(Path(self.path), None, "client"))
+            read = self._values or columns_of(read_table(Path(self.path), ("client",)))
             table = {str(name): one_type(part, str(name)) for name, part in read.items()}
             if missing := {"client", *columns} - {*table}:
                 raise InputError(f"no column {min(missing)!r}; it has {', '.join(table)}")
@@ -125,12 +125,14 @@ def _sha256(path: Path, changed: int, size: int) -> str:
 
 
 def read_table(
-    path: Path, target: str | None, client: str, written: Format | None = None
+    path: Path, clients: tuple[str, ...], written: Format | None = None, target: str | None = None
 ) -> "pd.DataFrame":
     """Read a table; in text, only empty cells are missing, and no text is taken for a number.
 
-    `written`: how the cells of samples are written; then, text in a column of numbers is refused.
+    `clients`: possible names of the column of clients. `written`: how the cells are written.
+    `target`: of a table of samples, in which text in a column of numbers is refused.
     """
+    labels = {*clients} if target is None else {*clients, target}
     with blaming_file("write it again"), warnings.catch_warnings():
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
@@ -140,14 +142,14 @@ def read_table(
         header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **text)
         names = header.iloc[0].tolist()
         if len(names) == 1:
-            _check_separator(path, names[0], text)
+            _check_separator(path, names[0], text, is_set=target is not None)
         if len({*names}) < len(names):
             duplicate = next(name for name in names if names.count(name) > 1)
             raise InputError(f"duplicate column {duplicate!r}; rename or remove one")
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row is longer than the header
         frame: pd.DataFrame = pd.read_csv(
             path,
-            dtype={name: str for name in (target, client) if name is not None},
+            dtype=dict.fromkeys(labels, str),
             keep_default_na=False,
             na_values=["", *missing],
             decimal=decimal,
@@ -155,10 +157,10 @@ def read_table(
             low_memory=False,
             **text,
         )
-    if written is not None:
-        for name in {*frame.select_dtypes(["object", "string"])} - {target, client}:
+    if target is not None:
+        for name in {*frame.select_dtypes(["object", "string"])} - labels:
             check_texts(frame[name], name, in_file=True)
-    for name in {target, client} & {*frame}:
+    for name in labels & {*frame}:
         frame[name] = _numbers_or_text(frame[name], decimal, is_target=name == target)
     return frame
 
@@ -170,18 +172,21 @@ def _encoding(path: Path) -> str:
     return next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
 
 
-def _check_separator(path: Path, name: str, text: Mapping[str, Any]) -> None:
-    """Refuse a header of one cell with another separator in it; suggest what fits the next row."""
+def _check_separator(path: Path, name: str, text: Mapping[str, Any], is_set: bool) -> None:
+    """Refuse a header of one cell with another separator in it; suggest what fits the next row.
+
+    `is_set`: whether a setting of the file can name its separator.
+    """
     for other in SEPARATORS:
         if other != text["sep"] and other in name:
             options = {**text, "sep": other}
             rows = pd.read_csv(path, header=None, nrows=2, dtype=str, **options)
             has_commas = any(COMMA.fullmatch(str(cell)) for cell in rows.iloc[-1])
-            comma = ", decimal=','" if has_commas else ""
-            raise InputError(
-                f"one column {name!r}; its cells are separated by {other!r}: use "
-                f"separator={other!r}{comma}"
-            )
+            if is_set:
+                fix = f"use separator={other!r}" + ", decimal=','" * has_commas
+            else:
+                fix = f"save it with {text['sep']!r}" + " and decimal points" * has_commas
+            raise InputError(f"one column {name!r}; its cells are separated by {other!r}: {fix}")
 
 
 def _numbers_or_text(

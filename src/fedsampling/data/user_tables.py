@@ -88,6 +88,14 @@ def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
     return info
 
 
+def with_client_column(table: Any, client: Any) -> Columns:
+    """Return the columns of the clients' properties; the one with the name `client` is 'client'."""
+    columns = columns_of(table)
+    if client != "client" and {client, "client"} <= {*columns}:
+        raise InputError(f"client_info: columns {client!r} and 'client'; rename or remove one")
+    return {"client" if name == client else name: values for name, values in columns.items()}
+
+
 def is_table(value: Any) -> bool:
     """Whether a value has named columns."""
     return isinstance(value, Mapping) or hasattr(value, "columns") or hasattr(value, "column_names")
