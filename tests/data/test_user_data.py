@@ -98,6 +98,14 @@ def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
         assert not data.info["energy"].flags.writeable
 
 
+@pytest.mark.parametrize("owner", [[0.0, 1.0], [False, True]])
+def test_owners_that_equal_numbers_of_clients_keep_their_type(owner):
+    info = {"client": owner, "energy": [3, 4]}
+    data = fs.federated(X, Y, clients=owner * 30, client_info=info)
+    assert [*map(type, data.names)] == [*map(type, owner)]
+    assert data.info["energy"].tolist() == [3, 4]
+
+
 def test_clients_have_their_names_and_tests_in_the_table_by_client():
     data = fs.federated(X, Y, clients=OWNER, test_share=0.2)
     work = {"model": "softmax", "steps": 1, "batch": 5, "step": 0.1, "rounds": 2}

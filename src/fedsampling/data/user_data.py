@@ -325,8 +325,10 @@ def _described(
     data: FederatedDataset, names: NDArray[Any] | None, properties: Any
 ) -> FederatedDataset:
     """Add the clients' names and properties, and check the samples' scales."""
-    if names is None or np.array_equal(names, np.arange(data.n_clients)):
-        names = np.arange(data.n_clients)
+    numbers = np.arange(data.n_clients)
+    # Equal floating-point numbers and booleans remain as they are, as in `client_info`.
+    if names is None or (names.dtype.kind == "i" and np.array_equal(names, numbers)):
+        names = numbers
     else:
         data = replace(data, names=tuple(names.tolist()))
     check_scales(data)
