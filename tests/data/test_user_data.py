@@ -98,6 +98,14 @@ def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
         assert not data.info["energy"].flags.writeable
 
 
+def test_a_partition_by_writer_keeps_the_names_of_the_clients_that_it_draws():
+    partition = {"name": "by_writer", "clients": 2}
+    info = pd.DataFrame({"client": ["a", "c"], "energy": [1.0, 3.0]})
+    data = fs.federated(X, Y, clients=OWNER, partition=partition, seed=4, client_info=info)
+    assert (data.names, data.n_samples.tolist()) == (("c", "a"), [30, 10])
+    assert data.info["energy"].tolist() == [3, 1]
+
+
 @pytest.mark.parametrize("owner", [[0.0, 1.0], [False, True]])
 def test_owners_that_equal_numbers_of_clients_keep_their_type(owner):
     info = {"client": owner, "energy": [3, 4]}

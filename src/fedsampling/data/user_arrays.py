@@ -225,15 +225,16 @@ def owners(clients: Any, n_samples: int, argument: str = "clients") -> NDArray[A
     return owner
 
 
-def places(names: NDArray[Any], sorted_names: NDArray[Any], argument: str) -> Ints:
-    """Return the place of each name among `sorted_names`; refuse unknown ones."""
-    if len(names) and kind_of(names) != kind_of(sorted_names):
+def places(names: NDArray[Any], clients: NDArray[Any], argument: str) -> Ints:
+    """Return the place of each name among those of the clients; refuse unknown ones."""
+    if len(names) and kind_of(names) != kind_of(clients):
         raise InputError(
-            f"{argument}: contains {kind_of(names)}, but the clients are {kind_of(sorted_names)}"
+            f"{argument}: contains {kind_of(names)}, but the clients are {kind_of(clients)}"
         )
-    if unknown := {*names.tolist()} - {*sorted_names.tolist()}:
+    if unknown := {*names.tolist()} - {*clients.tolist()}:
         raise InputError(f"{argument}: no training sample of client {min(unknown)!r}; remove it")
-    return np.searchsorted(sorted_names, names).astype(np.int64)
+    order = np.argsort(clients)
+    return order[np.searchsorted(clients, names, sorter=order)].astype(np.int64)
 
 
 def sha256_of(*arrays: NDArray[Any]) -> str:

@@ -96,7 +96,7 @@ class ClientsTable(Strict):
     ) -> NDArray[Any] | dict[str, NDArray[Any]]:
         """Return the array, whose last axis is clients, or the columns, with `client` as numbers.
 
-        `names`, shape (n,): the clients' names, sorted. `columns`, `optional`: besides `client`.
+        `names`, shape (n,): the clients' names. `columns`, `optional`: besides `client`.
         """
         with naming(self.path) if self.path else nullcontext():
             if isinstance(self._values, np.ndarray):

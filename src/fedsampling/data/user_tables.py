@@ -66,7 +66,7 @@ def train_and_test(
 
 
 def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
-    """Read the clients' properties: a row for each client, in the order of their sorted names."""
+    """Read the clients' properties: a row for each client, in the order of their names."""
     if not is_table(table):
         raise InputError(f"client_info: {type(table).__name__} is invalid; must be a table")
     columns = dict(columns_of(table))
