@@ -120,6 +120,7 @@ def test_a_file_of_delays_with_semicolons_gets_a_fix_that_works(tmp_path):
         ({"delays": SECONDS[:3]}, "delays: 3 rounds, but 5 are trained; add"),
         ({"delays": -SECONDS}, "delays: seconds must be finite and not negative"),
         ({"delays": BY_ROUND[1:]}, "delays: 0 rows for client 'H0' in round 0; must be one"),
+        ({"delays": BY_ROUND.assign(round=10**18)}, "delays: 0 rows for client 'H0' in round 0"),
         ({"delays": {"client": NAMES[1:], "seconds": [1] * 5}}, "no row for client 'H0'; add it"),
         ({"delays": {"client": [*NAMES, "X"], "seconds": [1] * 7}}, "sample of client 'X'; remove"),
         ({"delays": {"client": NAMES, "second": [1] * 6}}, "no column 'seconds'; it has client, s"),

@@ -45,9 +45,9 @@ def labelled(x: Any, y: Any, suffix: str, tokens: bool) -> Labelled:
         raise InputError(
             f"y{suffix}: shape {labels.shape} is invalid; must be one label per sample"
         )
-    if tokens and labels.dtype.kind != "f":
-        if kind_of(labels) == "text":
-            raise InputError(f"y{suffix}: contains text; with tokens=True it must be integers")
+    if tokens and (labels.dtype.kind != "f" or labels.ndim > 1):
+        if (kind := kind_of(labels)) in ("text", "floating-point numbers"):
+            raise InputError(f"y{suffix}: contains {kind}; with tokens=True it must be integers")
         labels = _checked_tokens(labels, f"y{suffix}")
     if labels.dtype.kind == "f":
         as_single(labels, f"y{suffix}")
