@@ -11,7 +11,7 @@ from tests.shared import lines_of
 from fedsampling.base.errors import InputError
 from fedsampling.clients import mesh_files
 from fedsampling.clients.mesh import great_circle
-from fedsampling.clients.mesh_files import EARTH, load, map_links
+from fedsampling.clients.mesh_files import EARTH, UNMEASURED, load, map_links
 
 
 def test_great_circle_on_known_arcs():
@@ -28,6 +28,8 @@ def test_the_real_network_has_its_known_hubs(mirror, tmp_path):
     assert len(mesh.nodes) == 194  # 200, of which six lie outside of New York
     assert len(mesh.links) == 124
     np.testing.assert_array_equal(mesh.nodes["degree"][:3], [52, 33, 16])
+    assert mesh.nodes["height"].isna().sum() == 26
+    assert mesh.nodes["height"].median() == 29
     np.testing.assert_array_equal(mesh.nodes[["lon", "lat"]].iloc[0], [-74.001122, 40.711137])
     assert mesh.inputs.keys() == {"nodes.csv", "links.csv", "network-map/nodes_installed.csv"}
 
@@ -60,6 +62,8 @@ def test_the_maps_own_json_is_read_in_either_form(form, tmp_path):
     (folder / "network-map").mkdir(parents=True)
     places = [[-74 + k / 1000, 40.7, k] for k in range(200)]
     places[7] = places[7][:2]
+    for place in places[65:]:
+        place[2] = UNMEASURED
     places[199] = [2.3, 48.9, 10]  # not in New York
     nodes = [({"status": "Installed", "id": k}, place) for k, place in enumerate(places)]
     nodes += [({"status": "Potential", "id": 200}, places[0]), ({"id": 201}, places[0])]
@@ -72,7 +76,7 @@ def test_the_maps_own_json_is_read_in_either_form(form, tmp_path):
     (folder / "network-map" / "nodes.json").write_bytes(form(nodes))
     data = load("official", tmp_path / "cache", str(folder.parent))
     height = np.arange(199.0)
-    height[[0, 5, 7]] = np.nan  # on the ground, the map's default, none
+    height[[0, 5, 7, *range(65, 199)]] = np.nan  # on the ground, the map's default, none
     np.testing.assert_array_equal(data.nodes["height"], height)
     np.testing.assert_array_equal(data.nodes[["lon", "lat"]], [place[:2] for place in places[:-1]])
     np.testing.assert_array_equal(data.nodes["degree"], [124, *[1] * 124, *[0] * 74])
@@ -80,9 +84,10 @@ def test_the_maps_own_json_is_read_in_either_form(form, tmp_path):
     assert data.inputs.keys() == {"active.json", "links.json", "network-map/nodes.json"}
     assert data.unverified
     (folder / "links.json").write_bytes(form(links[1:]))
+    (folder / "network-map" / "nodes.json").write_bytes(form(nodes[:5]))
     lines = lines_of(load, "official", tmp_path / "other", str(folder.parent))
     faults = [line.partition(" have ")[2].partition(" as ")[0] for line in lines]
-    assert faults == ["289 links", "124 active links"]
+    assert faults == ["289 links", "124 active links", "63 altitudes"]
 
 
 @pytest.mark.parametrize("content", [b"<html>", b"[1, 2]", b'[{"id": 1, "status": "active"}]'])

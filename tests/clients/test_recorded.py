@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.shared import line_of
 
 import fedsampling as fs
 from fedsampling.experiments.simulations.simulation import RunContext, Simulation
@@ -53,11 +54,22 @@ def test_a_trace_gives_the_available_clients(tmp_path):
     pd.DataFrame(TRACE).to_csv(tmp_path / "trace.csv", index=False)
     record = {"name": "recorded", "path": str(tmp_path / "trace.csv")}
     assert trained("clients", availability=record) == AVAILABLE
-    repeated = {**record, "period": 3.0}
-    assert trained("clients", availability=repeated) == [3, 3, 2, 3, 3]
     assert trained("clients", availability={**record, "round_seconds": 0.5}) == [3, 3, 3, 3, 2]
     mask = np.tri(5, 6, 1)
     assert trained("clients", availability=mask) == [2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("row", "interval"), [(3, (2, 4)), (0, (-1, 2))])
+def test_a_trace_repeats_after_its_period_and_has_no_interval_beyond_it(row, interval, tmp_path):
+    path = tmp_path / "trace.csv"
+    record = {"name": "recorded", "path": str(path), "period": 3.0}
+    table = pd.DataFrame({"client": NAMES, "from": [0, 0, 0, 2, 2, 1], "to": [2, 2, 2, 3, 3, 3]})
+    table.to_csv(path, index=False)
+    assert trained("clients", availability=record) == [3, 4, 3, 3, 4]
+    table.loc[row, ["from", "to"]] = interval
+    table.to_csv(path, index=False)
+    line = line_of(trained, "clients", availability=record)
+    assert "from and to must be from 0 to the period, 3.0; split intervals that cross" in line
 
 
 def test_the_pipeline_gives_the_same_numbers_and_its_hash_covers_the_files(tmp_path):
@@ -94,6 +106,13 @@ def test_the_pipeline_gives_the_same_numbers_and_its_hash_covers_the_files(tmp_p
     assert len({*changed, hash_of(run)}) == 3
 
 
+def test_a_file_of_delays_with_semicolons_gets_a_fix_that_works(tmp_path):
+    path = tmp_path / "delays.csv"
+    pd.DataFrame(CONSTANT).assign(seconds=0.5).to_csv(path, index=False, sep=";", decimal=",")
+    line = line_of(trained, "seconds", delays=path)
+    assert line.endswith("separated by ';': save it with ',' and decimal points")
+
+
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
@@ -101,6 +120,7 @@ def test_the_pipeline_gives_the_same_numbers_and_its_hash_covers_the_files(tmp_p
         ({"delays": SECONDS[:3]}, "delays: 3 rounds, but 5 are trained; add"),
         ({"delays": -SECONDS}, "delays: seconds must be finite and not negative"),
         ({"delays": BY_ROUND[1:]}, "delays: 0 rows for client 'H0' in round 0; must be one"),
+        ({"delays": BY_ROUND.assign(round=10**18)}, "delays: 0 rows for client 'H0' in round 0"),
         ({"delays": {"client": NAMES[1:], "seconds": [1] * 5}}, "no row for client 'H0'; add it"),
         ({"delays": {"client": [*NAMES, "X"], "seconds": [1] * 7}}, "sample of client 'X'; remove"),
         ({"delays": {"client": NAMES, "second": [1] * 6}}, "no column 'seconds'; it has client, s"),

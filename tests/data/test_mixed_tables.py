@@ -65,6 +65,17 @@ def test_tests_change_no_statistic_and_their_categories_none():
         np.testing.assert_allclose(third.x_test, second.x_test, atol=1e-3)
 
 
+@pytest.mark.parametrize("encode", ["pooled", "by_client"])
+def test_a_number_missing_in_the_tests_only_becomes_the_mean(encode):
+    values = np.arange(20) / 10
+    train = {"site": [*"AB"] * 20, "age": np.stack([values, values + 100], 1).ravel()}
+    train["ill"] = ["no", "no", "yes", "yes"] * 10
+    tests = {"site": [*"AABB"], "age": [None, 1, None, 101], "ill": ["no", "yes"] * 2}
+    data = fs.from_frame({"train": train, "test": tests}, encode=encode, **COLUMNS)
+    assert data.x.shape[1] == 1
+    np.testing.assert_array_equal(data.x_test[::2], [[0], [0]])
+
+
 def test_a_file_gives_the_same_features(tmp_path):
     path = tmp_path / "data.csv"
     FRAME.to_csv(path, index=False)

@@ -75,7 +75,78 @@ def test_files_of_text_are_read_as_they_are_written(name, tmp_path):
         assert call().x.shape[1] == 2  # the number, and whether it is missing
 
 
-def test_settings_of_text_have_no_effect_on_other_files(tmp_path):
-    pd.DataFrame(CELLS[1:], columns=CELLS[0]).to_parquet(tmp_path / "a.parquet")
-    line = line_of(lambda: fs.load("files", path=str(tmp_path / "a.parquet"), missing="NA"))
-    assert "missing: no effect on a.parquet; remove it" in line
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("parquet", {"missing": "NA"}),
+        ("npz", {"decimal": ","}),
+        ("npz", {"target": "label"}),
+        ("npz", {"client": "site"}),
+        ("npz", {"test": "split"}),
+        ("npz", {"encode": "pooled"}),
+    ],
+)
+def test_settings_without_effect_on_a_kind_of_file_are_refused(kind, settings, tmp_path):
+    path = tmp_path / f"a.{kind}"
+    path.write_bytes(b"not read")
+    ((name, _),) = settings.items()
+    line = line_of(lambda: fs.load("files", path=str(path), **settings))
+    assert f"{name}: no effect on a.{kind}; remove it" in line
+
+
+def test_only_the_name_of_a_file_tells_its_kind(tmp_path):
+    path = tmp_path / "results.npz" / "a.csv"
+    path.parent.mkdir()
+    path.write_bytes(TWIN)
+    data = fs.load("files", path=str(path), client="site", separator=";", decimal=",")
+    assert data.x.shape[1] == 1
+
+
+def test_targets_with_a_decimal_comma_are_numbers(tmp_path):
+    path = tmp_path / "a.csv"
+    load = lambda: fs.load("files", path=str(path), separator=";", decimal=",")  # noqa: E731
+    rows = ["client;age;y", *(f"{k % 6};{k};{k},5" for k in range(60))]
+    path.write_text("\n".join(rows))
+    data = load()
+    assert sorted([*data.y, *data.y_test]) == [k + 0.5 for k in range(60)]
+    path.write_text("\n".join([*rows, "0;60;1.500"]))  # a point separates thousands
+    assert "column 'y': numbers, but '1.500' in row 60; correct" in line_of(load)
+
+
+def test_the_clients_properties_are_written_as_the_samples(tmp_path):
+    (tmp_path / "a.csv").write_bytes(TWIN)
+    info = tmp_path / "info.csv"
+    load = lambda: fs.load(  # noqa: E731
+        "files",
+        path=str(tmp_path / "a.csv"),
+        client="site",
+        client_info=str(info),
+        separator=";",
+        decimal=",",
+    )
+    info.write_text("client;energy\n" + "\n".join(f"{k};{k},5" for k in range(6)))
+    assert load().info["energy"].tolist() == [k + 0.5 for k in range(6)]
+    info.write_text("client,energy\n" + "\n".join(f"{k},{k}" for k in range(6)))
+    assert line_of(load).endswith("its cells are separated by ',': save it with ';'")
+    info.write_text("client;site;energy\n" + "\n".join(f"{k};0;{k}" for k in range(6)))
+    assert "client_info: columns 'site' and 'client'; rename or remove one" in line_of(load)
+
+
+def test_settings_of_text_apply_to_the_clients_properties_alone(tmp_path):
+    frame = pd.DataFrame(CELLS[1:], columns=CELLS[0]).astype({"age": float})
+    frame.to_parquet(tmp_path / "a.parquet")
+    rows = [f"{k};{k},5" for k in range(6)]
+    (tmp_path / "info.csv").write_text("\n".join(["site;energy", *rows]))
+    files = {"path": str(tmp_path / "a.parquet"), "client_info": str(tmp_path / "info.csv")}
+    data = fs.load("files", **files, client="site", separator=";", decimal=",")
+    assert data.info["energy"].tolist() == [k + 0.5 for k in range(6)]
+
+
+def test_ids_of_clients_keep_their_zeros_under_either_name(tmp_path):
+    rows = [f"0{k % 6};{k};{k % 2}" for k in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["device;age;y", *rows]))
+    (tmp_path / "info.csv").write_text("client;energy\n" + "\n".join(f"0{k};{k}" for k in range(6)))
+    files = {"path": str(tmp_path / "a.csv"), "client_info": str(tmp_path / "info.csv")}
+    data = fs.load("files", **files, client="device", separator=";")
+    assert data.names == tuple(f"0{k}" for k in range(6))
+    assert data.info["energy"].tolist() == [*range(6)]

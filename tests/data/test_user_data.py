@@ -19,6 +19,7 @@ X = RNG.normal(size=(60, 4))
 Y = np.where(X[:, 0] > 0, "cat", "dog")
 OWNER = np.repeat(["a", "b", "c"], [10, 20, 30])
 IMAGES = RNG.integers(0, 256, (60, 6, 6))
+TOKENS = IMAGES[:, 0]
 FRAME = pd.DataFrame(X, columns=[*"pqrs"]).assign(y=Y, client=OWNER)
 INFO = pd.DataFrame({"client": [*"cab"], "energy": [3.0, 1.0, 2.0], "site": [*"zxy"]})
 IS_TEST = np.arange(60) % 5 == 0
@@ -32,9 +33,9 @@ WEIGHTED = torch.utils.data.WeightedRandomSampler(np.arange(1.0, 61), 60)
 
 def test_images_tokens_and_targets_keep_their_kind():
     assert fs.federated(IMAGES, Y, clients=OWNER).x.dtype == np.uint8
-    tokens = fs.federated(IMAGES[:, 0], IMAGES[:, 1, 0], clients=OWNER, tokens=True)
+    tokens = fs.federated(TOKENS, IMAGES[:, 1, 0], clients=OWNER, tokens=True)
     assert tokens.x.dtype == np.int64
-    assert tokens.classes == max(IMAGES[:, 0].max(), tokens.y.max()) + 1
+    assert tokens.classes == max(TOKENS.max(), tokens.y.max()) + 1
     regression = fs.federated(X, X[:, 0], clients=OWNER)
     assert (regression.y.dtype, regression.classes) == (np.float64, None)
 
@@ -52,6 +53,8 @@ def test_a_partition_assigns_samples_and_tests_are_held_out():
     assert by_owner.n_samples.tolist() == [8, 16, 24]
     assert np.diff(by_owner.start_test).tolist() == [2, 4, 6]
     assert by_owner.names == ("a", "b", "c")
+    uneven = fs.federated(X, Y, clients=OWNER, test_share=0.25)
+    np.testing.assert_allclose(uneven.p * 60, [10, 20, 30])  # with the tests
 
 
 def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
@@ -94,6 +97,22 @@ def test_each_way_of_passing_test_samples_keeps_their_owners(tmp_path):
         info = {name: values.tolist() for name, values in data.info.items()}
         assert info == {"energy": [1, 2, 3], "site": ["x", "y", "z"]}
         assert not data.info["energy"].flags.writeable
+
+
+def test_a_partition_by_writer_keeps_the_names_of_the_clients_that_it_draws():
+    partition = {"name": "by_writer", "clients": 2}
+    info = pd.DataFrame({"client": ["a", "c"], "energy": [1.0, 3.0]})
+    data = fs.federated(X, Y, clients=OWNER, partition=partition, seed=4, client_info=info)
+    assert (data.names, data.n_samples.tolist()) == (("c", "a"), [30, 10])
+    assert data.info["energy"].tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("owner", [[0.0, 1.0], [False, True]])
+def test_owners_that_equal_numbers_of_clients_keep_their_type(owner):
+    info = {"client": owner, "energy": [3, 4]}
+    data = fs.federated(X, Y, clients=owner * 30, client_info=info)
+    assert [*map(type, data.names)] == [*map(type, owner)]
+    assert data.info["energy"].tolist() == [3, 4]
 
 
 def test_clients_have_their_names_and_tests_in_the_table_by_client():
@@ -165,6 +184,7 @@ def from_frame(frame=FRAME, **changed):
         (federated(clients=None), "clients, partition: both missing"),
         (federated(x=X * np.nan), "x: 60 samples are NaN or infinite, first row 0; remove them"),
         (federated(x_test=X, y_test=["bird"] * 60), "y_test: no training sample has label 'bird'"),
+        (federated(x=TOKENS, y=TOKENS / 2, tokens=True), "y: contains floating-point numbers;"),
         (federated(x_test=X[:, :2], y_test=Y), "x_test: samples have shape (2,)"),
         (federated(test_share=0.01), "test_share: 0.01 of a client's samples, at most 30"),
         (federated(partition="by_digit"), "partition: by_digit cannot be combined with clients"),
@@ -185,6 +205,8 @@ def from_frame(frame=FRAME, **changed):
         (federated(x_test=X, y_test=Y, clients_test=[1] * 60), "clients_test: contains integers"),
         (lambda: fs.from_clients([(X, Y), (X[:, :2], Y)]), "client 1: samples of shape (2,)"),
         (lambda: fs.from_clients({(0, 1): (X, Y)}), "samples: name (0, 1) is invalid"),
+        (lambda: fs.from_clients([(X,), (X,)]), "client 0: tuple is invalid; must be (x, y)"),
+        (lambda: fs.from_clients([(Drawn(),) * 4]), "client 0: tuple is invalid; must be (x, y)"),
         (lambda: fs.from_clients([(X, Y)], test=1), "test: unknown in from_clients; did you mean"),
         (from_frame(target="z"), "target: no column 'z'; known: client, p, q"),
         (from_frame(FRAME_OF_ROWS), "frame: column 'Unnamed: 0' has row numbers"),

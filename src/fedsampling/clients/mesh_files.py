@@ -7,7 +7,7 @@ authors, or plain lists with altitudes.  Embedded data: a generated city of simi
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ from fedsampling.data.sources.sources import SOURCES
 EARTH = 6_371_008.8  # mean radius, m
 CITY = (-74.3, -73.6, 40.4, 41.0)  # degrees: west, east, south and north end of New York
 NODES, LINKS = ("nodes.csv", "active.json"), ("links.csv", "links.json")
-HEIGHTS = ("nodes_installed.csv", "nodes.json")
+# Installed nodes whose altitude is known, by file of the network map.
+HEIGHTS = {"nodes_installed.csv": 456, "nodes.json": 63}
 INSTALLED = "Installed"
 UNMEASURED = 5.0  # m; default altitude in the plain lists if none was entered
 
@@ -54,10 +55,12 @@ def load(data: str, cache: Path, mirror: str | None) -> Mesh:
     nodes, links, altitudes = (
         _table(path, map_links if path.name in LINKS else map_nodes) for path in paths
     )
+    known = HEIGHTS[paths[-1].name]
     checks = {
         "200 installed nodes": len(nodes) == 200,
         "289 links": len(links) == 289,
         "124 active links": (links["status"] == "active").sum() == 124,
+        f"{known} altitudes": (altitudes["alt_m"] > 0).sum() == known,
     }
     check_contents("nycmesh", checks)
     return replace(
@@ -70,7 +73,7 @@ def load(data: str, cache: Path, mirror: str | None) -> Mesh:
     )
 
 
-def _chosen(paths: Mapping[str, Path], files: tuple[str, ...]) -> str:
+def _chosen(paths: Mapping[str, Path], files: Collection[str]) -> str:
     """Return the name of the fetched source whose file is one of `files`."""
     return next(name for name, path in paths.items() if path.name in files)
 

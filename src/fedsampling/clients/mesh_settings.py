@@ -22,7 +22,11 @@ class Parameters(Strict):
     )
     hubs: int = _open(6, "nodes", "the published delays have six gateways; by active links", gt=0)
     missing_height: float = _open(
-        28.5, "m", "24 of the nodes have no altitude; the median of the others", gt=0
+        28.5,
+        "m",
+        "26 of the nodes have no altitude: 24 are not in the network map, and two have −1 m; the "
+        "median of the nodes in the map is 28.5 m, without these two 29.0 m",
+        gt=0,
     )
     environment: Literal["urban", "suburban", "open"] = _open(
         "urban", "", "section 1: 'the urban propagation model in ns-3'"

@@ -49,8 +49,10 @@ class RecordedDelays(DelayModel, ClientsTable, name="recorded"):
         rounds = table.get("round", np.zeros(len(table["client"]), np.int64))
         if rounds.dtype.kind != "i" or rounds.min() < 0 or table["seconds"].dtype.kind not in "if":
             raise InputError("round must be integers from 0 up, and seconds numbers; convert them")
-        cell = rounds * n + table["client"]
-        counts = np.bincount(cell, minlength=(rounds.max() + 1) * n)
+        # With more rounds, some lack rows; counting up to a timestamp would fill the memory.
+        n_rounds = min(rounds.max(), len(rounds) // n) + 1
+        cell = (rounds * n + table["client"])[rounds < n_rounds]
+        counts = np.bincount(cell, minlength=n_rounds * n)
         if wrong := np.flatnonzero(counts != 1).tolist():
             round, client = divmod(wrong[0], n)
             where = f"client {names.tolist()[client]!r}" + f" in round {round}" * ("round" in table)
@@ -105,6 +107,11 @@ class RecordedRounds(ClientsTable):
         starts, ends = table["from"], table["to"]
         if starts.dtype.kind not in "if" or ends.dtype.kind not in "if" or (starts >= ends).any():
             raise InputError("from and to must be numbers, and from less than to; correct them")
+        if self.period and (starts.min() < 0 or ends.max() > self.period):
+            raise InputError(
+                f"from and to must be from 0 to the period, {self.period}; split intervals that "
+                "cross its end"
+            )
         time = np.arange(rounds) * (self.round_seconds or 1.0)
         time = time % self.period if self.period else time
         trace = np.zeros((rounds, clients), np.bool_)

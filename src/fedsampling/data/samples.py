@@ -38,6 +38,8 @@ class Samples:
     unverified: bool = False
     # the files read, by name, with the SHA-256 of their content; empty for generated data
     inputs: Mapping[str, str] = field(default_factory=dict)
+    # the owners' names in the order of their numbers; None if they have none
+    names: NDArray[Any] | None = None
 
 
 def gather(

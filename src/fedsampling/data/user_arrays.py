@@ -45,9 +45,9 @@ def labelled(x: Any, y: Any, suffix: str, tokens: bool) -> Labelled:
         raise InputError(
             f"y{suffix}: shape {labels.shape} is invalid; must be one label per sample"
         )
-    if tokens and labels.dtype.kind != "f":
-        if kind_of(labels) == "text":
-            raise InputError(f"y{suffix}: contains text; with tokens=True it must be integers")
+    if tokens and (labels.dtype.kind != "f" or labels.ndim > 1):
+        if (kind := kind_of(labels)) in ("text", "floating-point numbers"):
+            raise InputError(f"y{suffix}: contains {kind}; with tokens=True it must be integers")
         labels = _checked_tokens(labels, f"y{suffix}")
     if labels.dtype.kind == "f":
         as_single(labels, f"y{suffix}")
@@ -225,15 +225,16 @@ def owners(clients: Any, n_samples: int, argument: str = "clients") -> NDArray[A
     return owner
 
 
-def places(names: NDArray[Any], sorted_names: NDArray[Any], argument: str) -> Ints:
-    """Return the place of each name among `sorted_names`; refuse unknown ones."""
-    if len(names) and kind_of(names) != kind_of(sorted_names):
+def places(names: NDArray[Any], clients: NDArray[Any], argument: str) -> Ints:
+    """Return the place of each name among those of the clients; refuse unknown ones."""
+    if len(names) and kind_of(names) != kind_of(clients):
         raise InputError(
-            f"{argument}: contains {kind_of(names)}, but the clients are {kind_of(sorted_names)}"
+            f"{argument}: contains {kind_of(names)}, but the clients are {kind_of(clients)}"
         )
-    if unknown := {*names.tolist()} - {*sorted_names.tolist()}:
+    if unknown := {*names.tolist()} - {*clients.tolist()}:
         raise InputError(f"{argument}: no training sample of client {min(unknown)!r}; remove it")
-    return np.searchsorted(sorted_names, names).astype(np.int64)
+    order = np.argsort(clients)
+    return order[np.searchsorted(clients, names, sorter=order)].astype(np.int64)
 
 
 def sha256_of(*arrays: NDArray[Any]) -> str:

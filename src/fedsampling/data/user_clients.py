@@ -87,9 +87,11 @@ def _client(
     client's samples, with which these are aligned; returned for the next client.
     """
     parts = [part] if is_dataset(part) else part
-    if not isinstance(parts, tuple | list) or len(parts) not in (1, 2, 4):
+    is_list = isinstance(parts, tuple | list)
+    has_datasets = is_list and any(map(is_dataset, parts))
+    if not is_list or len(parts) not in ((1, 2) if has_datasets else (2, 4)):
         raise InputError(f"{client}{type(part).__name__} is invalid; must be (x, y)")
-    if any(map(is_dataset, parts)):
+    if has_datasets:
         parts = [array for dataset in parts for array in samples_of(dataset, f"{client}x")]
     checked = []
     for x, y, suffix in zip(parts[::2], parts[1::2], ("", "_test"), strict=False):

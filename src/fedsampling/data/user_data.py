@@ -84,7 +84,8 @@ def federated(
     tokens : bool
         Whether `x` and `y` contain token numbers, shape (N, steps), which stay unchanged.
     importance : {"samples", "equal"}
-        p_k: proportional to the client's training samples, or 1/n.
+        p_k: proportional to the client's training samples, or 1/n.  Those that `test_share` makes
+        its test samples count, too.
     name : str
         For provenance.
     seed : int
@@ -144,6 +145,7 @@ def federated(
         writer=owned.train,
         writer_test=owned.test,
         inputs={name: sha256_of(*content)},
+        names=owned.names,
     )
     data = _shared_out(samples, assigned, seed, importance)
     if test_share is not None:
@@ -151,7 +153,7 @@ def federated(
             data = hold_out(data, test_share, stream(seed, "holdout"), keep_owner=True)
     if (test_share or checked.test_share) and classes is not None and not tokens:
         _check_labels(data, labels)
-    return _described(data, owned.names if assigned is None else None, client_info)
+    return _described(data, client_info)
 
 
 class SampleOptions(TypedDict, total=False):
@@ -271,7 +273,8 @@ def _shared_out(
     if (owner := samples.writer_test) is not None:
         sizes = np.bincount(owner, minlength=samples.writer.max() + 1)  # some clients have none
         tests = np.argsort(owner, kind="stable"), starts(sizes)
-    return gather(samples, by_owner(samples.writer), tests, importance)
+    data = gather(samples, by_owner(samples.writer), tests, importance)
+    return data if samples.names is None else replace(data, names=tuple(samples.names.tolist()))
 
 
 def _split(samples: Labelled, share: float, seed: int) -> tuple[Labelled, Labelled]:
@@ -320,14 +323,13 @@ def _check_fits(checked: Partition, samples: Samples, is_regression: bool) -> No
         )
 
 
-def _described(
-    data: FederatedDataset, names: NDArray[Any] | None, properties: Any
-) -> FederatedDataset:
-    """Add the clients' names and properties, and check the samples' scales."""
-    if names is None or np.array_equal(names, np.arange(data.n_clients)):
-        names = np.arange(data.n_clients)
-    else:
-        data = replace(data, names=tuple(names.tolist()))
+def _described(data: FederatedDataset, properties: Any) -> FederatedDataset:
+    """Add the clients' properties, omit names that are their numbers, and check the scales."""
+    numbers = np.arange(data.n_clients)
+    names = numbers if data.names is None else np.asarray(data.names)
+    # Equal floating-point numbers and booleans remain as they are, as in `client_info`.
+    if names.dtype.kind == "i" and np.array_equal(names, numbers):
+        data = replace(data, names=None)
     check_scales(data)
     if properties is None:
         return data

@@ -63,8 +63,10 @@ class Encoding:
         return np.stack(parts, axis=1)
 
 
-def encoding_of(columns: Mapping[Any, Any], names: Sequence[Any]) -> Encoding:
-    """Return the encoding of a table's columns."""
+def encoding_of(
+    columns: Mapping[Any, Any], names: Sequence[Any], tests: Mapping[Any, Any] | None = None
+) -> Encoding:
+    """Return the encoding of a table's columns; `tests`: a table of tests, which may have gaps."""
     numbers, gaps, categories = {}, set(), {}
     for name in names:
         values, is_missing = _known(columns[name], name)
@@ -72,7 +74,8 @@ def encoding_of(columns: Mapping[Any, Any], names: Sequence[Any]) -> Encoding:
             as_single(values, f"frame: column {name!r}")  # refuses numbers that are too large
             number = values.astype(np.float64)
             numbers[name] = float(number.mean()), float(number.std()) or 1.0
-            gaps |= {name} if is_missing.any() else set()
+            in_tests = tests is not None and pd.Series(tests[name]).isna().any()
+            gaps |= {name} if is_missing.any() or in_tests else set()
         else:
             check_texts(columns[name], name, in_file=False)
             categories[name] = np.unique(values).tolist()

@@ -34,6 +34,7 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
+SWAPPED = str.maketrans(",.", ".,")
 
 
 class Format(NamedTuple):
@@ -95,7 +96,7 @@ class ClientsTable(Strict):
     ) -> NDArray[Any] | dict[str, NDArray[Any]]:
         """Return the array, whose last axis is clients, or the columns, with `client` as numbers.
 
-        `names`, shape (n,): the clients' names, sorted. `columns`, `optional`: besides `client`.
+        `names`, shape (n,): the clients' names. `columns`, `optional`: besides `client`.
         """
         with naming(self.path) if self.path else nullcontext():
             if isinstance(self._values, np.ndarray):
@@ -104,7 +105,7 @@ class ClientsTable(Strict):
                         f"shape {self._values.shape}; the last axis must be {len(names)} clients"
                     )
                 return self._values
-            read = self._values or columns_of(read_table(Path(self.path), None, "client"))
+            read = self._values or columns_of(read_table(Path(self.path), ("client",)))
             table = {str(name): one_type(part, str(name)) for name, part in read.items()}
             if missing := {"client", *columns} - {*table}:
                 raise InputError(f"no column {min(missing)!r}; it has {', '.join(table)}")
@@ -124,12 +125,14 @@ def _sha256(path: Path, changed: int, size: int) -> str:
 
 
 def read_table(
-    path: Path, target: str | None, client: str, written: Format | None = None
+    path: Path, clients: tuple[str, ...], written: Format | None = None, target: str | None = None
 ) -> "pd.DataFrame":
     """Read a table; in text, only empty cells are missing, and no text is taken for a number.
 
-    `written`: how the cells of samples are written; then, text in a column of numbers is refused.
+    `clients`: possible names of the column of clients. `written`: how the cells are written.
+    `target`: of a table of samples, in which text in a column of numbers is refused.
     """
+    labels = {*clients} if target is None else {*clients, target}
     with blaming_file("write it again"), warnings.catch_warnings():
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
@@ -139,14 +142,14 @@ def read_table(
         header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **text)
         names = header.iloc[0].tolist()
         if len(names) == 1:
-            _check_separator(path, names[0], text)
+            _check_separator(path, names[0], text, is_set=target is not None)
         if len({*names}) < len(names):
             duplicate = next(name for name in names if names.count(name) > 1)
             raise InputError(f"duplicate column {duplicate!r}; rename or remove one")
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row is longer than the header
         frame: pd.DataFrame = pd.read_csv(
             path,
-            dtype={name: str for name in (target, client) if name is not None},
+            dtype=dict.fromkeys(labels, str),
             keep_default_na=False,
             na_values=["", *missing],
             decimal=decimal,
@@ -154,11 +157,11 @@ def read_table(
             low_memory=False,
             **text,
         )
-    if written is not None:
-        for name in {*frame.select_dtypes(["object", "string"])} - {target, client}:
+    if target is not None:
+        for name in {*frame.select_dtypes(["object", "string"])} - labels:
             check_texts(frame[name], name, in_file=True)
-    for name in {target, client} & {*frame}:
-        frame[name] = _numbers_or_text(frame[name], is_target=name == target)
+    for name in labels & {*frame}:
+        frame[name] = _numbers_or_text(frame[name], decimal, is_target=name == target)
     return frame
 
 
@@ -169,21 +172,26 @@ def _encoding(path: Path) -> str:
     return next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
 
 
-def _check_separator(path: Path, name: str, text: Mapping[str, Any]) -> None:
-    """Refuse a header of one cell with another separator in it; suggest what fits the next row."""
+def _check_separator(path: Path, name: str, text: Mapping[str, Any], is_set: bool) -> None:
+    """Refuse a header of one cell with another separator in it; suggest what fits the next row.
+
+    `is_set`: whether a setting of the file can name its separator.
+    """
     for other in SEPARATORS:
         if other != text["sep"] and other in name:
             options = {**text, "sep": other}
             rows = pd.read_csv(path, header=None, nrows=2, dtype=str, **options)
             has_commas = any(COMMA.fullmatch(str(cell)) for cell in rows.iloc[-1])
-            comma = ", decimal=','" if has_commas else ""
-            raise InputError(
-                f"one column {name!r}; its cells are separated by {other!r}: use "
-                f"separator={other!r}{comma}"
-            )
+            if is_set:
+                fix = f"use separator={other!r}" + ", decimal=','" * has_commas
+            else:
+                fix = f"save it with {text['sep']!r}" + " and decimal points" * has_commas
+            raise InputError(f"one column {name!r}; its cells are separated by {other!r}: {fix}")
 
 
-def _numbers_or_text(texts: "pd.Series[str]", is_target: bool) -> "pd.Series[Any] | NDArray[Any]":
+def _numbers_or_text(
+    texts: "pd.Series[str]", decimal: str, is_target: bool
+) -> "pd.Series[Any] | NDArray[Any]":
     """Convert texts to numbers if all are; ids and labels only if no two texts become one number.
 
     So 01 and 1 are two clients, and so are 1e5 and 100000.  Fractions are targets of a regression.
@@ -193,7 +201,9 @@ def _numbers_or_text(texts: "pd.Series[str]", is_target: bool) -> "pd.Series[Any
         return texts  # some are missing
     if all(INTEGER.fullmatch(text) for text in unique):
         return np.array([int(text) for text in unique])[codes]
-    values = {text: float(text) for text in unique if NUMBER.fullmatch(text)}
+    # With a decimal comma, a point is no decimal point, but may separate thousands.
+    plain = {text: text if decimal == "." else text.translate(SWAPPED) for text in unique}
+    values = {text: float(plain[text]) for text in unique if NUMBER.fullmatch(plain[text])}
     has_fractions = any(value % 1 for value in values.values())
     if is_target and has_fractions and (rest := [*{*unique} - {*values}]):
         row = int(np.flatnonzero((texts == rest[0]).to_numpy())[0])
@@ -201,7 +211,7 @@ def _numbers_or_text(texts: "pd.Series[str]", is_target: bool) -> "pd.Series[Any
             f"column {texts.name!r}: numbers, but {rest[0]!r} in row {row}; correct or remove it"
         )
     is_exact = len({*values.values()}) == len(unique)
-    is_exact &= all(repr(value) == text for text, value in values.items())
+    is_exact &= all(repr(value) == plain[text] for text, value in values.items())
     if len(values) == len(unique) and (is_exact or (is_target and has_fractions)):
         return np.array([*values.values()])[codes]
     return texts

@@ -9,7 +9,7 @@ from fedsampling.base.records import check
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.user_data import Options, TableOptions, check_options, federated
 from fedsampling.data.user_encoding import Encode, standardised
-from fedsampling.data.user_tables import columns_of, is_table, train_and_test
+from fedsampling.data.user_tables import is_table, train_and_test, with_client_column
 
 
 def from_frame(
@@ -63,8 +63,7 @@ def from_frame(
     keywords: dict[str, Any] = {**options}
     info = keywords.get("client_info")
     if is_table(info):
-        named = columns_of(info).items()
-        keywords["client_info"] = {"client" if name == client else name: v for name, v in named}
+        keywords["client_info"] = with_client_column(info, client)
     if tests is not None:
         for key in ("x_test", "y_test", "test_share"):
             if keywords.get(key) is not None:

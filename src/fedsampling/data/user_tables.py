@@ -53,26 +53,20 @@ def train_and_test(
         raise InputError("test: cannot be combined with a split 'test'; remove one of the two")
     marks = None if test is None else _name(test, train, "test")
     used = _features(features, train, (target, client, marks))
-    encoding = encoding_of(train, used) if encodes else None
+    tests = _tests(splits["test"], train, used, target) if "test" in splits else None
+    encoding = encoding_of(train, used, tests) if encodes else None
     table = _table(train, used, target, client, encoding)
     if marks is not None:
         is_test = _marked(train[marks], f"frame: column {marks!r}")
         return table.rows(~is_test), table.rows(is_test), encoding
-    if "test" not in splits:
+    if tests is None:
         return table, None, encoding
-    tests = columns_of(splits["test"])
-    for name in (*used, target):
-        if name not in tests:
-            raise InputError(f"frame: no column {name!r} in the split 'test'; add it")
-    for name in used:
-        _, layout = aligned(train[name], f"frame: column {name!r}", None, [])
-        aligned(tests[name], f"frame: column {name!r} of the split 'test'", layout, [])
     owner = client if client in tests else None
     return table, _table(tests, used, target, owner, encoding), encoding
 
 
 def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
-    """Read the clients' properties: a row for each client, in the order of their sorted names."""
+    """Read the clients' properties: a row for each client, in the order of their names."""
     if not is_table(table):
         raise InputError(f"client_info: {type(table).__name__} is invalid; must be a table")
     columns = dict(columns_of(table))
@@ -92,6 +86,14 @@ def read_client_info(table: Any, names: NDArray[Any]) -> ClientInfo:
         info[str(name)] = one_type(values, f"client_info: column {name!r}")[order]
         info[str(name)].flags.writeable = False
     return info
+
+
+def with_client_column(table: Any, client: Any) -> Columns:
+    """Return the columns of the clients' properties; the one with the name `client` is 'client'."""
+    columns = columns_of(table)
+    if client != "client" and {client, "client"} <= {*columns}:
+        raise InputError(f"client_info: columns {client!r} and 'client'; rename or remove one")
+    return {"client" if name == client else name: values for name, values in columns.items()}
 
 
 def is_table(value: Any) -> bool:
@@ -140,6 +142,18 @@ def _values(values: Any) -> Any:
     if has_objects and np.ndim(first) > 0:
         return [np.asarray(value) for value in values]
     return values
+
+
+def _tests(table: Any, train: Columns, features: Sequence[Any], target: Any) -> Columns:
+    """Return the columns of the split `test`, after checking that it has those of `train`."""
+    tests = columns_of(table)
+    for name in (*features, target):
+        if name not in tests:
+            raise InputError(f"frame: no column {name!r} in the split 'test'; add it")
+    for name in features:
+        _, layout = aligned(train[name], f"frame: column {name!r}", None, [])
+        aligned(tests[name], f"frame: column {name!r} of the split 'test'", layout, [])
+    return tests
 
 
 def _name(name: Any, columns: Columns, key: str) -> Any:

@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+from tests.shared import line_of
 
+from fedsampling.base.records import check
 from fedsampling.data.datasets.regression import Regression
 
 PAPER = {"samples": 100, "dimension": 2, "eigenvalues": (1.0, 4.0), "noise": (0.01, 1.0)}
@@ -39,6 +41,12 @@ class TestLaw:
         v = (noisy.y - even.y).reshape(300, 100)
         assert np.allclose(v[4:], 0, atol=1e-12)
         assert v[:4].var(axis=1) == pytest.approx(np.full(4, 0.1 * (100 - 1) ** 2), rel=0.6)
+
+    @pytest.mark.parametrize("few", [3, 10])
+    def test_some_agents_are_not_noisy(self, few):
+        settings = PAPER | {"agents": 3, "noise": {"few": few, "factor": 10.0, "others": 0.1}}
+        line = line_of(check, Regression, settings, "dataset.")
+        assert line == f"dataset.noise.few: {few} is invalid; must be less than the 3 agents"
 
     def test_same_seed_same_data_other_seed_other_data(self):
         first, same_seed, other_seed = (generated(seed) for seed in (1, 1, 2))

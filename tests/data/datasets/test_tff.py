@@ -88,7 +88,7 @@ def test_the_archive_of_digits_is_read_once_and_kept(tmp_path, monkeypatch, forg
     assert data.unverified  # as here no checksum is known
     ((_, digest),) = data.inputs.items()
     (file,) = (cache / "tff_emnist").glob("*.npz")
-    assert file.name == f"digits-{digest[:16]}.npz"
+    assert file.name == f"digits-{digest[:16]}-{emnist_digits.CONVERSION}.npz"
     forget()
     monkeypatch.setattr(tff, "unpacked_parts", None)  # nothing is unpacked again
     reread = digits("official", 0, cache, mirror)

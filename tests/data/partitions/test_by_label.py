@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.records import check
 from fedsampling.base.streams import stream
+from fedsampling.data.datasets.dataset import Dataset
 from fedsampling.data.partitions.by_label import by_digit
 
 # Of every digit as many samples as MNIST has.
@@ -18,6 +20,10 @@ LABELS, LABELS_TEST = (
 def digits(variant, order="label"):
     """Training and test shares of 100 clients of one digit each."""
     return by_digit(LABELS, LABELS_TEST, 10, variant, stream(0, "test"), order)
+
+
+def dataset(settings):
+    return check(Dataset, settings, "")
 
 
 @pytest.mark.parametrize("variant", ["text", "code"])
@@ -49,6 +55,16 @@ def test_code_takes_file_order_and_80_tests():
 def test_more_clients_than_samples_are_rejected(n):
     with pytest.raises(InputError, match=f"{n} clients cannot .* use 1 to 2"):
         by_digit([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1], n, "text", stream(0, "test"))
+
+
+def test_the_number_of_clients_is_bounded_only_where_the_labels_are_known(tmp_path):
+    (tmp_path / "a.npz").write_bytes(b"not read")
+    partition = {"name": "by_digit", "clients_per_label": 5}
+    known = {"mnist": 50, "uci_har": 30, "femnist_255": None}
+    for name, clients in known.items():
+        assert dataset({"name": name, "partition": partition}).max_clients == clients
+    file = {"name": "files", "path": str(tmp_path / "a.npz"), "partition": partition}
+    assert dataset(file).max_clients is None
 
 
 @pytest.mark.parametrize("variant", ["text", "code"])

@@ -29,6 +29,7 @@ class Cifar10(Images, name="cifar10", title="CIFAR-10"):
     """CIFAR-10."""
 
     official: ClassVar[tuple[str, ...]] = ("cifar10",)
+    labels: ClassVar[int | None] = 10
 
     partition: LabelPartition
 

@@ -20,6 +20,7 @@ from fedsampling.base.files import sha256_by_name
 from fedsampling.base.records import Proportion, hashed_if_set
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset
+from fedsampling.data.partitions.by_label import ByDigit
 from fedsampling.data.partitions.partition import Partition
 from fedsampling.data.samples import Samples
 from fedsampling.data.shares import Importance
@@ -34,11 +35,15 @@ class Dataset(Named, package="fedsampling.data.datasets"):
     official: ClassVar[tuple[str, ...]] = ()
     # Number of clients in the published data, if the settings do not determine it.
     published: ClassVar[int | None] = None
+    # Number of labels; None if unknown before loading.
+    labels: ClassVar[int | None] = None
 
     @property
     def max_clients(self) -> int | None:
         """Upper bound on the number of clients; None if unknown before loading."""
         partition = getattr(self, "partition", None)
+        if isinstance(partition, ByDigit):
+            return self.labels and self.labels * partition.clients_per_label
         by_settings = partition.max_clients if partition else getattr(self, "clients", None)
         return by_settings or self.published
 

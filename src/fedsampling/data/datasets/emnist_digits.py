@@ -29,6 +29,7 @@ from fedsampling.data.stand_ins import digits_like
 
 # Of the stand-in; the published data have 3,383 writers with 101 samples on average.
 WRITERS, PER_WRITER, WRITERS_TESTS = 200, 101, 1_000
+CONVERSION = 1  # version of the file that `read` keeps; increase it if other arrays are written
 _ARRAYS = ("x", "y", "x_test", "y_test", "writer", "writer_test")
 
 
@@ -59,7 +60,7 @@ class EmnistDigits(PooledData, name="emnist_digits", title="EMNIST digits by wri
             with replacing(target) as temporary:
                 np.savez(temporary, **{array: getattr(samples, array) for array in _ARRAYS})
 
-        target = folder / f"digits-{digests[source.file][:16]}.npz"
+        target = folder / f"digits-{digests[source.file][:16]}-{CONVERSION}.npz"
         with np.load(converted(target, convert), allow_pickle=False) as file:
             arrays = {array: file[array] for array in _ARRAYS}
         return Samples(name="tff_emnist", classes=10, **arrays)

@@ -20,6 +20,7 @@ class FashionMnist(Images, name="fashion_mnist", title="Fashion-MNIST"):
     """FashionMNIST."""
 
     official: ClassVar[tuple[str, ...]] = ("fashion_mnist",)
+    labels: ClassVar[int | None] = 10
 
     partition: LabelPartition
 

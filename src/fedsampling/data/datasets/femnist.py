@@ -19,7 +19,7 @@ from fedsampling.base.files import sha256_by_name
 from fedsampling.base.records import Positive, Proportion, Share
 from fedsampling.base.streams import stream
 from fedsampling.data.datasets.dataset import PooledData
-from fedsampling.data.datasets.nist import convert, first_repeated, read
+from fedsampling.data.datasets.nist import CONVERSION, convert, first_repeated, read
 from fedsampling.data.federated import FederatedDataset
 from fedsampling.data.partitions.partition import at_least, by_owner, sample_clients, split
 from fedsampling.data.samples import Samples, first_clients, gather
@@ -71,7 +71,7 @@ class Femnist(PooledData, name="femnist", title="FEMNIST (LEAF)"):
         archives = folder / "by_class.zip", folder / "by_write.zip"
         inputs = sha256_by_name(archives)
         digest = "-".join(file_digest[:8] for file_digest in inputs.values())
-        path = folder / f"femnist-{digest}.npz"
+        path = folder / f"femnist-{digest}-{CONVERSION}.npz"
         samples = read(converted(path, lambda target: convert(*archives, target)))
         return replace(samples, inputs=inputs)
 

@@ -23,6 +23,7 @@ from fedsampling.data.user_data import federated
 from fedsampling.data.user_encoding import Encode
 from fedsampling.data.user_files import TABLES, Format, blaming_file, read_table, with_digest
 from fedsampling.data.user_frames import from_frame
+from fedsampling.data.user_tables import with_client_column
 
 TEST_SHARE = 0.2
 ARRAYS = {"x", "y", "client", "x_test", "y_test", "client_test"}
@@ -68,11 +69,18 @@ class Files(PublishedData, name="files"):
 
     @model_validator(mode="after")
     def _check_format(self) -> "Files":
-        """Refuse settings of text for other files."""
-        is_text = ".parquet" not in self.path and ".npz" not in self.path
-        for name in ("separator", "decimal", "missing"):
-            if not is_text and getattr(self, name) != type(self).model_fields[name].default:
-                raise ValueError(f"{name}: no effect on {Path(self.path).name}; remove it")
+        """Refuse settings that have no effect on the kind of the file."""
+        path = Path(self.path)
+        binary = (".npz", ".parquet")
+        unused = ["missing"] if path.suffix in binary else []
+        if all(Path(name).suffix in binary for name in filter(None, (self.path, self.client_info))):
+            unused += ["separator", "decimal"]
+        if path.suffix == ".npz":
+            unused += ["target", "test", "encode"]
+            unused += ["client"] if self.client_info is None else []
+        for name in unused:
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name}: no effect on {path.name}; remove it")
         return self
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
@@ -90,12 +98,18 @@ class Files(PublishedData, name="files"):
     def _by_owner(self) -> bool:
         return self.partition is None or self.partition.needs_writers
 
+    @property
+    def _written(self) -> Format:
+        missing = (self.missing,) if isinstance(self.missing, str) else self.missing
+        return Format(self.separator, self.decimal, missing)
+
     def _common(self, seed: int) -> dict[str, Any]:
         info = None
         if self.client_info is not None:
             with naming(self.client_info):
-                info = read_table(Path(self.client_info), None, self.client)
-            info = info.rename(columns={self.client: "client"})
+                written = self._written._replace(missing=())
+                table = read_table(Path(self.client_info), (self.client, "client"), written)
+            info = with_client_column(table, self.client)
         return {
             "partition": self.partition,
             "importance": self.importance,
@@ -105,9 +119,7 @@ class Files(PublishedData, name="files"):
         }
 
     def _from_table(self, path: Path, seed: int) -> FederatedDataset:
-        missing = (self.missing,) if isinstance(self.missing, str) else self.missing
-        written = Format(self.separator, self.decimal, missing)
-        frame = read_table(path, self.target, self.client, written)
+        frame = read_table(path, (self.client,), self._written, self.target)
         client = self.client if self._by_owner else None
         if client is None and self.client in frame:
             frame = frame.drop(columns=self.client)

@@ -3,7 +3,7 @@
 LIBSVM's text is parsed into arrays and partitioned over clients with unequal sizes and labels.  The
 paper distributes "35,000 training samples ... randomly in a non-IID fashion to K=100 agents", with
 N_k "from 79 to 688", but does not say how.  Our choice:
-:mod:`fedsampling.data.partitions.by_label` draws sizes and labels.
+:mod:`fedsampling.data.partitions.label_skew` draws sizes and labels.
 """
 
 from pathlib import Path

@@ -57,6 +57,7 @@ class Mnist(Images, name="mnist", title="MNIST"):
 
     official: ClassVar[tuple[str, ...]] = ("mnist", "qmnist")
     published: ClassVar[int | None] = TRAIN_WRITERS
+    labels: ClassVar[int | None] = 10
 
     partition: Partition
 

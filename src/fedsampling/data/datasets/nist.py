@@ -30,6 +30,7 @@ from fedsampling.base.files import replacing, sha256_by_name
 from fedsampling.data.samples import Samples
 from fedsampling.data.shares import starts
 
+CONVERSION = 1  # version of :func:`convert`; increase it if other arrays are written
 CLASSES = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
 

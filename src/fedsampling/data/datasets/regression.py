@@ -9,7 +9,7 @@ Signal Processing, 2022, section V-A.
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedsampling.base.records import Positive, PositiveFloat, Range, Strict
 from fedsampling.base.streams import stream
@@ -37,6 +37,15 @@ class Regression(ConvexData, name="regression", title="Linear regression"):
     dimension: Positive = Field(description="M")
     eigenvalues: Range = Field(description="range of the eigenvalues of R_u,k")
     noise: Range | Few = Field(description="range of σ²_v,k, log-uniform; or a few noisy agents")
+
+    @model_validator(mode="after")
+    def _others_remain(self) -> "Regression":
+        few = self.noise.few if isinstance(self.noise, Few) else 0
+        if few >= self.agents:
+            raise ValueError(
+                f"noise.few: {few} is invalid; must be less than the {self.agents} agents"
+            )
+        return self
 
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Draw d_k(n) = u_{k,n} w* + v_k(n) for all agents (equation 54).

@@ -38,6 +38,7 @@ class UciHar(Images, name="uci_har", title="Smartphone activities (UCI HAR)"):
 
     official: ClassVar[tuple[str, ...]] = (HAR,)
     published: ClassVar[int | None] = SUBJECTS
+    labels: ClassVar[int | None] = len(PER_ACTIVITY)
 
     partition: Partition
 

@@ -50,11 +50,6 @@ class ByDigit(LabelPartition, name="by_digit"):
         "label", "numbering of the clients; samplers may break ties by number"
     )
 
-    @property
-    def max_clients(self) -> int:
-        """Upper bound: clients_per_label for each of ten labels."""
-        return 10 * self.clients_per_label
-
     def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
         """Assign samples of one label to every client."""
         rng = stream(seed, "data.by_digit")

@@ -7,7 +7,7 @@ data, 20 % hold 90 %, 50 % hold 98 %.  The procedure here matches these shares; 
 other data in the same way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -75,7 +75,7 @@ class ByWriter(Partition, name="by_writer"):
     clients: Positive | None = hashed_if_set(None, "number of writers, drawn at random; null: all")
 
     def share_out(self, samples: Samples, seed: int, importance: Importance) -> FederatedDataset:
-        """Make each writer a client; all share the test samples."""
+        """Make each writer a client, with its name if it has one; all share the test samples."""
         assert samples.writer is not None
         train = by_owner(samples.writer)
         if self.clients is not None:
@@ -84,4 +84,9 @@ class ByWriter(Partition, name="by_writer"):
         if self.unbalance is not None:
             chosen, rng = SETS[self.unbalance], stream(seed, "data.unbalance")
             train = unbalance(train, chosen.s, chosen.a, chosen.b, rng)
-        return gather(samples, train, None, importance)
+        data = gather(samples, train, None, importance)
+        if samples.names is None:
+            return data
+        index, start = train
+        owner = samples.writer[index[start[:-1]]]
+        return replace(data, names=tuple(samples.names[owner].tolist()))

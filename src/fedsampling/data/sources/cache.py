@@ -6,7 +6,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from fedsampling.base.files import checked, writing
+from fedsampling.base.files import checked, read_bytes, sha256, write_text, writing
 
 
 @contextmanager
@@ -21,9 +21,21 @@ def locked(target: Path) -> Iterator[None]:
 
 
 def converted(target: Path, make: Callable[[Path], None]) -> Path:
-    """Return a cached file that is slow to derive from verified files; create it once."""
-    if not target.is_file():
+    """Return a cached file that is slow to derive from verified files.
+
+    It is created once, and again if its SHA-256 is not the one in the file beside it.
+    """
+    beside = target.with_name(f"{target.name}.sha256")
+    if not _is_intact(target, beside):
         with locked(target):
-            if not target.is_file():
+            if not _is_intact(target, beside):  # another process may have created it meanwhile
                 make(target)
+                write_text(beside, sha256(target))
     return target
+
+
+def _is_intact(path: Path, beside: Path) -> bool:
+    try:
+        return read_bytes(beside) == sha256(path).encode()
+    except FileNotFoundError:
+        return False
