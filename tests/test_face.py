@@ -150,6 +150,16 @@ def test_list_names_every_metric_of_a_training_run(data):
     assert set(train(data)["metric"]) <= METRICS.keys()
 
 
+def test_a_seeds_history_does_not_depend_on_the_others_if_rounds_are_empty(data):
+    poisson, work = fs.scheme("poisson", m=1), WORK | {"rounds": 6}
+    together = fs.train(data, poisson, seeds=4, **work)
+    assert (together[together["metric"] == "clients"]["value"] == 0).any()
+    for seed in range(4):
+        alone = fs.train(data, poisson, seeds=[seed], **work)
+        of_seed = together[together["seed"] == seed].reset_index(drop=True)
+        pd.testing.assert_frame_equal(alone, of_seed)
+
+
 def test_a_callback_sees_the_history_and_may_stop(data):
     seen = []
 

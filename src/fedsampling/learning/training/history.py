@@ -25,7 +25,8 @@ METRICS = {
     "accuracy_worst": "mean accuracy of the worst tenth of clients; with evaluation.clients",
     "accuracy_q10": "10 % quantile of the clients' accuracies; also accuracy_q50 and accuracy_q90",
     "test_loss": "mean loss on the test samples; for regressions",
-    "train_loss": "loss on the mini-batches of a round, mean over the clients that trained",
+    "train_loss": "loss on the mini-batches of a round, mean over the clients that trained; 0 if "
+    "none did",
     "clients": "number of clients whose models were averaged in a round",
     "reports": "number of clients that reported to the server in a round",
     "labels": "number of different labels among the clients of a round",

@@ -123,10 +123,10 @@ class NetworkLearner(Learner):
     def work(self, theta: Tensor, slots: Slots, sampler: Prepared, rng: Draws) -> Tensor:
         """Run every slot's local SGD; return trained minus first models, shape [slots, d]."""
         if not len(slots):
-            self.training_costs, self.work_losses = {}, np.empty(0)
-            if self.reporting is not None:  # other runs have no such rows, also published ones
-                nothing = {name: np.zeros(len(theta)) for name in ("train_loss", "gradients")}
-                self.training_costs = nothing | self._observation_bits(theta, slots, sampler)
+            self.work_losses = np.empty(0)
+            # As in a round in which only some runs of a job have clients.
+            nothing = {name: np.zeros(len(theta)) for name in ("train_loss", "gradients")}
+            self.training_costs = nothing | self._observation_bits(theta, slots, sampler)
             return theta.new_empty(0, theta.shape[1])
         updates, losses = self.stacks.train(theta, slots, rng)
         self.work_losses = np.sqrt(losses.squares / np.maximum(losses.samples, 1))
