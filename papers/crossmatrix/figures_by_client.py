@@ -11,7 +11,7 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from fedsampling.base.arrays import Array
-from fedsampling.base.text import show, show_range
+from fedsampling.base.text import listed, show, show_range
 from fedsampling.evidence.fairness import by_client, fairness
 from fedsampling.evidence.statistics import Estimate, difference, holm
 from fedsampling.evidence.summaries import Summary
@@ -107,7 +107,8 @@ def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
 
     Returns columns ``sampler``; ``never_selected`` and ``worst_accuracy``, means over seeds; their
     differences from MD's ``<measure>_difference`` with ``…_low`` and ``…_high``, Holm-corrected
-    over samplers; ``leaves_out`` and ``costs_accuracy``.
+    over samplers; ``leaves_out`` and ``costs_accuracy``.  A difference that is the same in all
+    seeds has no interval, and decides by its sign.
     """
     columns: dict[str, dict[str, float]] = {}
     for measure in (NEVER_SELECTED, WORST):
@@ -120,8 +121,9 @@ def compared_with_md(by_run: pd.DataFrame) -> pd.DataFrame:
         columns[f"{measure}_low"] = {name: gap.low for name, gap in gaps.items()}
         columns[f"{measure}_high"] = {name: gap.high for name, gap in gaps.items()}
     table = pd.DataFrame(columns).rename_axis("sampler").reset_index()
-    table["leaves_out"] = table[f"{NEVER_SELECTED}_low"] > 0
-    table["costs_accuracy"] = table[f"{WORST}_high"] < 0
+    low, high = table[f"{NEVER_SELECTED}_low"], table[f"{WORST}_high"]
+    table["leaves_out"] = low.fillna(table[f"{NEVER_SELECTED}_difference"]) > 0
+    table["costs_accuracy"] = high.fillna(table[f"{WORST}_difference"]) < 0
     return table
 
 
@@ -219,12 +221,13 @@ def _findings(table: pd.DataFrame) -> tuple[str, ...]:
     table = table[table["sampler"] != REFERENCE]  # which is not compared with itself
     leaving = table["leaves_out"]
     costly = int((leaving & table["costs_accuracy"]).sum())
-    elsewhere = int((~leaving & table["costs_accuracy"]).sum())
+    elsewhere = table[~leaving & table["costs_accuracy"]]
+    names = f" ({listed([label(name) for name in elsewhere['sampler']])})" * bool(len(elsewhere))
     return (
         f"In {leaving.sum()} of {len(table)} cases (a sampler on a dataset), the sampler leaves "
         "out significantly more clients than MD. The worst tenth of the clients is significantly "
         f"less accurate than under MD in {costly} of these {leaving.sum()} cases, and in "
-        f"{elsewhere} of the other {(~leaving).sum()}.",
+        f"{len(elsewhere)} of the other {(~leaving).sum()}{names}.",
         "An asterisk marks values significantly worse than MD's (paired by seed, Holm).",
     )
 

@@ -88,11 +88,11 @@ def _title(summary: Summary) -> str:
 
 
 def _cell(row: Mapping[Hashable, Any]) -> str:
-    """Write bits and seconds of a round, and of the first request where it costs as much."""
+    """Write bits and seconds of a round, and what the first round costs beyond, if much."""
     text = f"{show(row['bits'] / 1000, 3)} kbit, {show(row['seconds'], 3)} s"
     if row["bits_once"] > 0.5 * row["bits"] or row["seconds_once"] > 0.5 * row["seconds"]:
         once = f"{show(row['bits_once'] / 1000, 3)} kbit, {show(row['seconds_once'], 3)} s"
-        text += f" (before the first round: {once})"
+        text += f" (first round: {once} more)"
     return text
 
 

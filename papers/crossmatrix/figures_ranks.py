@@ -162,7 +162,7 @@ def _scope(speed_ups: pd.DataFrame, summaries: Summaries, paper: Paper) -> str:
     ]
     return (
         f"{speed_ups['family'].nunique()} families, {len(worlds)} datasets; a single world on: "
-        f"{listed(single) or 'none'}. Declared and not run: {listed(missing) or 'none'}."
+        f"{listed(single) or 'none'}. Datasets declared and not run: {listed(missing) or 'none'}."
     )
 
 

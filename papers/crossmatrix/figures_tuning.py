@@ -58,6 +58,8 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
                 **over_families(logs).columns("gain"),
                 "families": len(logs),
                 "largest": float(np.exp(logs.max())),
+                "missed": int(part["missed"].sum()),
+                "runs": int(part["runs"].sum()),
             }
         )
     table = pd.DataFrame(rows)
@@ -69,6 +71,7 @@ def bench_defaults(summaries: Summaries, paper: Paper) -> Artefact:
             ],
             "largest": table["largest"].map(show),
             "families": table["families"],
+            "missed": [f"{row.missed} of {row.runs}" for row in table.itertuples()],
         }
     )
     return Artefact(table, table=shown)

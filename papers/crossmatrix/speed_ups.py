@@ -159,7 +159,10 @@ def _facts(file: Path) -> pd.DataFrame:
 
 
 def gains_from_tuning(summaries: Summaries, datasets: Sequence[str]) -> pd.DataFrame:
-    """Return MD's cost with each untuned learning rate over that of its best trial, by set."""
+    """Return MD's cost with each untuned learning rate over that of its best trial, by set.
+
+    A run that misses the target costs twice its rounds; ``missed`` counts these of the ``runs``.
+    """
     rows = []
     for name in datasets:
         summary = summaries[name]
@@ -172,7 +175,8 @@ def gains_from_tuning(summaries: Summaries, datasets: Sequence[str]) -> pd.DataF
         for case in UNTUNED:
             untuned = of_md[of_md["case"] == case]
             if REFERENCE in always.get(case, ()) and not untuned.empty:
-                cost = costs_in_worlds(untuned, reference).set_index("seed")["rounds"]
-                gain = float(np.exp(np.log(cost / tuned).mean()))
-                rows.append({"set": name, "case": case, "gain": gain})
-    return pd.DataFrame(rows, columns=["set", "case", "gain"])
+                costs = costs_in_worlds(untuned, reference).set_index("seed")
+                gain = float(np.exp(np.log(costs["rounds"] / tuned).mean()))
+                missed = int((~costs["met"]).sum())
+                rows.append((name, case, gain, missed, len(costs)))
+    return pd.DataFrame(rows, columns=["set", "case", "gain", "missed", "runs"])

@@ -56,17 +56,28 @@ def test_a_sampler_not_confirmed_in_fresh_worlds_is_a_candidate(again, recommend
     assert words in candidate.in_words("rounds")
 
 
+def named_new(table):
+    """Give the families names that no other table has."""
+    return table.assign(family="new " + table["family"].astype(str))
+
+
+def test_families_of_the_situation_are_not_new():
+    table, again = speed_ups(fast=[1.5, 1.6, 1.4, 1.5]), speed_ups(fast=[0.5, 0.6, 0.5])
+    (candidate,) = advise(table, ["fast"], Situation(), "rounds", table, again).recommended
+    assert candidate.tested is None
+
+
 @pytest.mark.parametrize(
     ("test", "recommended"), [([1.5, 1.4, 1.5], 1), ([3.0, 1.0, 1.0], 0), (None, 1)]
 )
 def test_a_test_on_new_families_can_only_remove_a_recommendation(test, recommended):
     table = speed_ups(fast=[1.5, 1.6, 1.4, 1.5])
-    new = speed_ups(fast=test) if test else speed_ups()
+    new = named_new(speed_ups(fast=test) if test else speed_ups())
     advice = advise(table, ["fast"], Situation(), "rounds", table, new)
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)
     assert (" 3 new families: " in candidate.in_words("rounds")) == bool(test)
-    slow = speed_ups(fast=[0.5, 0.6, 0.5])  # with delays that vary: decides nothing
+    slow = named_new(speed_ups(fast=[0.5, 0.6, 0.5]))  # with delays that vary: decides nothing
     advice = advise(table, ["fast"], Situation(), "seconds", table, new, slow)
     assert len(advice.recommended) == recommended
     (candidate,) = (*advice.recommended, *advice.others)

@@ -36,5 +36,5 @@ def test_a_round_costs_its_share_of_charges_and_first_requests_are_apart():
     table = artefact.table.set_index("sampler")
     assert table.loc["MD"].tolist() == ["models", "0.320 kbit, 2.00 s"]
     assert table.loc["DivFL", "sends"] == "models and gradients"
-    assert "before the first round: 6.08 kbit, 50.0 s" in table.loc["DivFL"].iloc[1]
+    assert "first round: 6.08 kbit, 50.0 s more" in table.loc["DivFL"].iloc[1]
     assert table.columns[1] == "Digits, 5 parameters"

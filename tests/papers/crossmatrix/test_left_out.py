@@ -40,6 +40,14 @@ def test_a_sampler_that_leaves_clients_out_loses_accuracy_against_md(summary):
     assert table["leaves_out"].to_dict() == {"md": False, "flanp": True, "uniform": False}
     assert table["costs_accuracy"].to_dict() == {"md": False, "flanp": True, "uniform": False}
 
+    constant = figures.measures(summary).copy()
+    constant["never_selected"] = np.where(
+        constant.index.get_level_values("sampler") == "flanp", 0.3, 0.0
+    )
+    table = figures.compared_with_md(constant).set_index("sampler")
+    assert np.isnan(table.loc["flanp", "never_selected_low"])  # equal in all seeds
+    assert table["leaves_out"].to_dict() == {"md": False, "flanp": True, "uniform": False}
+
     drawn = figures.left_out({"clients_ten": summary}, None)
     assert drawn.table["Ten"].str.contains(r"\*").sum() == 1
     assert drawn.notes[0].startswith("In 1 of 2 cases (a sampler on a dataset), ")

@@ -122,8 +122,10 @@ class Cell:
             worst_family=str(families[is_known][known.argmin()]),
             of_families=int(kept.sum()),
             again=_over_several([log for family, log in fresh.items() if family != without]),
-            tested=_over_several([*new.values()]),
-            tested_varying=_over_several([*varying.values()]),
+            tested=_over_several([log for family, log in new.items() if family not in families]),
+            tested_varying=_over_several(
+                [log for family, log in varying.items() if family not in families]
+            ),
         )
 
     @cached_property
