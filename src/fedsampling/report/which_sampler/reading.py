@@ -199,10 +199,11 @@ def _gain_from_tuning(table: pd.DataFrame, ranks: pd.DataFrame) -> str:
     pilot = ""
     if "pilot" in str(worst["learning rate"]):
         pilot = " (the pilot: the best of a coarse grid, in one run on another seed)"
+    fastest = display_name(best["scheme"]).short
     return (
         f"Tuning the learning rate can gain {more} than replacing MD sampling. MD costs {gain} "
         f"times the rounds of its best trial with {worst['learning rate']}{pilot}; "
         f"{worst['missed']} of {worst['runs']} runs miss the target and cost twice their rounds. "
         f"Of the samplers that select clients and ran on all {worst['families']} families of "
-        f"datasets, the fastest is {display_name(best['scheme']).short}: {show(best['speed_up'])} times as fast as MD."
+        f"datasets, the fastest is {fastest}: {show(best['speed_up'])} times as fast as MD."
     )
