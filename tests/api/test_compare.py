@@ -7,7 +7,7 @@ from tests.shared import line_of
 
 import fedsampling as fs
 from fedsampling.evidence.ranking import ranking
-from fedsampling.evidence.scores import curve
+from fedsampling.evidence.scores import curve, last_values
 
 
 def history(final, metric="accuracy"):
@@ -45,6 +45,19 @@ def test_samplers_are_ranked_with_what_is_significant():
     np.testing.assert_allclose(table["difference"], [0.3, 0.001, np.nan])
     half = 2.776445105 * NOISE.std(ddof=1) / np.sqrt(5)  # Student's t of 4 degrees of freedom
     np.testing.assert_allclose(table["high"] - table["value"], half, rtol=1e-6)
+
+
+def test_significance_and_ranks_are_corrected_for_several_comparisons():
+    histories = {
+        "a": history([0.5] * 5),
+        "b": history([*(0.522 + NOISE)]),
+        "c": history([*(0.501 - NOISE)]),
+    }
+    table = fs.compare(histories).set_index("sampler")
+    assert table.loc["b", "significance"] == "no"
+    assert table.loc["b", ["rank_low", "rank_high"]].tolist() == [1, 3]
+    alone = fs.compare({label: histories[label] for label in "ab"}).set_index("sampler")
+    assert alone.loc["b", "significance"] == "better"
 
 
 def test_losses_are_better_when_small():
@@ -95,6 +108,10 @@ class TestDivergence:
 def test_an_infinite_value_is_no_rank_either():
     table = fs.compare(HISTORIES | {"c": history([np.inf] + [0.9] * 4)}).set_index("sampler")
     assert table.loc["c", ["diverged", "rank", "significance"]].tolist() == [0, 3, "not finite"]
+
+
+def test_a_last_value_that_is_missing_is_not_replaced_by_an_earlier_one():
+    assert last_values(history([np.nan, 0.5]), "accuracy").isna().tolist() == [True, False]
 
 
 def test_costs_are_summed_over_rounds_and_kinds():

@@ -80,6 +80,26 @@ class TestCompare:
         expected = np.exp([logs.value, logs.low, logs.high])
         assert [times.value, times.low, times.high] == pytest.approx(expected)
 
+    @pytest.mark.parametrize(
+        ("contrast", "statistic"),
+        [
+            (difference, lambda a, b, axis: (a - b).mean(axis)),
+            (ratio, lambda a, b, axis: np.exp(np.log(a / b).mean(axis))),
+            (decibels, lambda a, b, axis: 10 * np.log10(a.mean(axis) / b.mean(axis))),
+        ],
+        ids=["difference", "ratio", "decibels"],
+    )
+    def test_many_skewed_seeds_have_scipys_bca_interval(self, contrast, statistic):
+        """Up to a twentieth of its width, the error of 9999 resamples."""
+        rng = np.random.default_rng(2)
+        first, second = np.exp(0.3 * rng.exponential(size=20) ** 2), rng.uniform(1, 2, 20)
+        result = compare(first, second, contrast)
+        expected = stats.bootstrap(
+            (first, second), statistic, paired=True, n_resamples=9999, method="BCa", rng=1
+        ).confidence_interval
+        error = 0.05 * (expected.high - expected.low)
+        assert (result.low, result.high) == pytest.approx(tuple(expected), abs=error)
+
     @pytest.mark.parametrize("seeds", [3, 19, 20])
     def test_any_number_of_seeds_has_the_same_value(self, seeds):
         first, second = np.random.default_rng(6).uniform(1, 2, (2, seeds))

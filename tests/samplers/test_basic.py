@@ -69,3 +69,10 @@ def test_normalised_fedavg_averages_selected_clients_by_importance():
     slots, omega = play(prepared(scheme("fedavg_normalised", m=2), setup), setup)
     for pair, weights in zip(slots.client.reshape(50, 2), omega.reshape(50, 2), strict=True):
         np.testing.assert_allclose(weights, sizes[pair] / sizes[pair].sum())
+
+
+def test_random_averages_the_available_clients_if_they_are_fewer_than_m():
+    setup = equal(5, 10)
+    slots, omega = play(prepared(scheme("random", m=4), setup), setup, offered=[1, 3])
+    np.testing.assert_array_equal(np.bincount(slots.client, minlength=5), [0, 10, 0, 10, 0])
+    np.testing.assert_array_equal(omega, 1 / 2)

@@ -189,6 +189,19 @@ def test_the_authors_code_fills_the_lightest_distribution_first():
 
 
 @pytest.mark.parametrize("ward", ["paper", "code"])
+def test_groups_left_over_are_shuffled_and_laid_out_by_size(ward):
+    n_samples, rho, sizes = np.arange(20, 44), random_angles(24), []
+    forward = SimpleNamespace(permutation=lambda g: sizes.append(n_samples[g].sum()) or g)
+    backward = SimpleNamespace(permutation=lambda g: g[::-1])
+    units, others = (
+        units_by_similarity(n_samples, rho, 6, order, ward) for order in (forward, backward)
+    )
+    assert len(set(sizes)) > 2
+    assert sizes == sorted(sizes, reverse=ward == "paper")
+    assert (units != others).any()
+
+
+@pytest.mark.parametrize("ward", ["paper", "code"])
 @pytest.mark.parametrize("measure", MEASURES)
 def test_ten_digits_of_ten_clients_become_ten_distributions(measure, ward):
     rng = np.random.default_rng(0)
@@ -279,6 +292,30 @@ P = SIZES / SIZES.sum()
 
 def setup(runs=1, p=P):
     return Setup(SIZES, p, runs, dimension=D)
+
+
+@pytest.mark.parametrize("ward", ["paper", "code"])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_clients_are_drawn_from_the_groups_of_the_remembered_updates(measure, ward):
+    ready = prepared(ClusteredSimilarity(m=4, measure=measure, ward=ward), setup())
+    updates = np.random.default_rng(2).lognormal(size=(N, D)).astype(np.float32)
+    ready.state.G[0], ready.state.pairs[0] = updates, pairs(updates, measure)
+    for t in range(40):
+        slots, _ = weighed(ready, setup(), t)
+        rng = Draws(np.zeros(1, np.int64), t)
+        (generator,) = rng.generators("groups")
+        r = allocate_by_similarity(SIZES, updates, 4, measure, generator, ward)
+        expected = one_from_each(r, rng.uniforms("clients", 4)[0])
+        np.testing.assert_array_equal(slots.client, expected)
+
+
+@pytest.mark.parametrize("scheme", [ClusteredSize, ClusteredSimilarity])
+def test_a_client_drawn_twice_that_trains_once_has_twice_the_weight(scheme):
+    population = sized([10, 1, 1, 1], 20, dimension=D)
+    ready = prepared(scheme(m=3, duplicates="once"), population)
+    slots, omega = weighed(ready, population)
+    assert slots.times.max() > 1
+    np.testing.assert_allclose(np.bincount(slots.run, omega), 1)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -207,3 +207,45 @@ def test_bound_at_the_start_scales_b_no_further_than_the_solver_needs(monkeypatc
     assert start == pytest.approx(0.99**2)
     assert everywhere < start / 2
     assert "bound" not in DelayHetSampling(m=5).model_dump()  # hashes of runs without it
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"k": 2},
+        {"start": "fast"},
+        {"solver": "analytic"},
+        {"iterations": 5},
+        {"share": 0.5},
+        {"rule": "clip"},
+        {"jacobian": "2-point"},
+    ],
+)
+def test_delayhet_sampling_solves_with_its_settings(changed):
+    B, delays = population(8, 0)
+    quick = {"iterations": 3, "jacobian": "exact"} | changed
+    clients, p = DelayHetSampling(m=5, **quick).solve(2 * B, delays)
+    defaults = {"share": 0.9, "rule": "scale", "k": 1, "solver": "trust-constr", "start": "uniform"}
+    share, rule, k, solver, start, iterations, jacobian = (defaults | quick).values()
+    weights = 1 / delays if start == "fast" else np.ones(8)
+    weights /= weights.sum()
+    reduced = bounded(2 * B, share, k, rule)
+    expected = best_distribution(reduced, delays, k, solver, weights, iterations, jacobian)
+    np.testing.assert_array_equal(clients, np.arange(8))
+    np.testing.assert_array_equal(p, expected)
+
+
+@pytest.mark.parametrize("changed", [{}, {"solver": "exact"}, {"share": 0.5}, {"rule": "clip"}])
+def test_delayhet_submodular_solves_with_its_settings(changed, monkeypatch):
+    B, delays = population(8, 0)
+    problems, chosen = [], np.array([2, 5])
+    solve = lambda *problem: problems.append(problem) or (chosen, None)  # noqa: E731
+    monkeypatch.setattr(delayhet, "best_subset", solve)
+    _, weights = DelayHetSubmodular(**changed).solve(2 * B, delays)
+    defaults = {"share": 0.9, "rule": "scale", "solver": "minnorm"}
+    share, rule, solver = (defaults | changed).values()
+    ((reduced, seconds, used),) = problems
+    np.testing.assert_array_equal(reduced, bounded(2 * B, share, rule=rule))
+    assert (used, seconds.tolist()) == (solver, delays.tolist())
+    np.testing.assert_array_equal(weights, shares(2 * B, chosen))

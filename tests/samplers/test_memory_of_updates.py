@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.helpers.small_network import SIZES, learner
 
+from fedsampling.learning.training.loop import train
 from fedsampling.samplers.memory_of_updates import MIFA, FedVARP
 from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.protocol.slots import Setup
@@ -42,3 +44,25 @@ def test_fedvarp_corrects_remembered_updates_by_the_new_ones():
         expected = P @ last + N / M * P[clients] @ (updates - last[clients])
         np.testing.assert_allclose(step, expected, rtol=1e-5, atol=1e-6)
         last[clients] = updates
+
+
+@pytest.mark.parametrize(("scheme", "factor"), [(MIFA, 1), (FedVARP, len(SIZES) / M)])
+def test_the_training_loop_steps_by_remembered_updates_at_the_servers_rate(
+    scheme, factor, monkeypatch
+):
+    trainer = learner(server_step=0.5)
+    p, advance, rounds = trainer.p, trainer.advance, []
+    last = np.zeros((len(SIZES), trainer.network.dimension))
+
+    def noted(theta, updates, slots, *arguments):
+        moved, clients = advance(theta, updates, slots, *arguments), slots.client
+        expected = p @ last + factor * p[clients] @ (updates.numpy() - last[clients])
+        np.testing.assert_allclose(moved[0] - theta[0], 0.5 * expected, atol=1e-6)
+        last[clients] = updates
+        rounds.append(clients)
+        return moved
+
+    monkeypatch.setattr(trainer, "advance", noted)
+    setup = Setup(SIZES, p, dimension=trainer.network.dimension)
+    train(trainer, prepared(scheme(m=M), setup), [7], 6)
+    assert len(np.unique(rounds)) < np.size(rounds) == 6 * M

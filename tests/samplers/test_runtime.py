@@ -121,6 +121,35 @@ def test_luo_remembers_the_largest_norm_and_approx_opt_the_last(scheme, odds):
     assert 1 / 3 / omega == pytest.approx(share, rel=1e-3)
 
 
+def test_approx_opt_solves_with_its_solver():
+    setup = sized(np.arange(3, 11), delays=clients(8, True)[0])
+    gradients = np.random.default_rng(0).standard_normal((1, 8, 2))
+    settings = {"solver": "trust-constr", "solver_iterations": 5}
+    ready = prepared(ApproxOpt(m=4, c=0.5, **settings), setup)
+    play(ready, setup, observed={"delays": setup.delays, "gradients": gradients})
+    scores = setup.p * np.linalg.norm(gradients[0], axis=1)
+    c = 0.5 * scores.sum() ** 2
+    expected = approximately_optimal(setup.delays, scores, c, 4, 5, "trust-constr")
+    np.testing.assert_allclose(ready.state.q[0], expected)
+
+
+@pytest.mark.parametrize("scheme", [Luo, ApproxOpt])
+def test_gradients_of_a_diverged_run_do_not_stop_the_others(scheme):
+    setup = sized(np.arange(3, 11), 2, delays=np.arange(1.0, 9))
+    gradients = np.random.default_rng(0).standard_normal((2, 8, 2))
+    lost = np.stack([np.full((8, 2), np.nan), gradients[1]])
+    played = []
+    for of_second_round in (gradients, lost):
+        observed = [{"delays": setup.delays, "gradients": g} for g in (gradients, of_second_round)]
+        *_, last = play_all(prepared(scheme(m=3, c=0.5), setup), setup, 2, observed)
+        played.append(last)
+    (slots, omega), (slots_with_lost, omega_with_lost) = played
+    assert np.isfinite(omega_with_lost).all()
+    second = slots.run == 1
+    np.testing.assert_array_equal(slots_with_lost.client[second], slots.client[second])
+    np.testing.assert_array_equal(omega_with_lost[second], omega[second])
+
+
 QUICK = {"solver": "trust-constr", "solver_iterations": 2}
 
 

@@ -46,3 +46,11 @@ def test_values_constant_within_strata_are_estimated_without_error():
         slots, omega = drawn(scheme, 50, labels=np.repeat([4, 0, 7], 4))
         estimate = np.bincount(slots.run, omega * value[slots.client])
         np.testing.assert_allclose(estimate, value.mean())
+
+
+def test_clients_of_similar_size_form_a_stratum_wherever_they_stand():
+    setup = Setup(np.tile([2, 5, 9], 4), np.full(12, 1 / 12), 50)
+    slots, omega = play(prepared(Stratified(m=6, strata=3), setup), setup)
+    value = np.tile([1.0, -3, 8], 4)
+    estimate = np.bincount(slots.run, omega * value[slots.client])
+    np.testing.assert_allclose(estimate, value.mean())

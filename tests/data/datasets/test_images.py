@@ -44,7 +44,7 @@ def test_groups_shrink_with_the_stand_in_and_a_fifth_are_tests():
     assert np.ptp(load("cifar10", partition=DIRICHLET, importance="equal").p) == 0
 
 
-def test_a_clients_training_and_test_images_have_the_same_angle():
+def test_rotation_keeps_labels_and_the_ink_of_training_and_test_images():
     upright = load("mnist", partition=ROTATED | {"degrees": 0})
     turned = load("mnist", partition=ROTATED)
     np.testing.assert_array_equal(upright.y, turned.y)

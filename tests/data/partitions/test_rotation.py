@@ -3,7 +3,8 @@ import pytest
 from scipy import ndimage
 
 from fedsampling.base.streams import stream
-from fedsampling.data.partitions.rotation import equal_shares, rotate
+from fedsampling.data.partitions.rotation import Rotated, equal_shares, rotate
+from fedsampling.data.samples import Samples
 
 IMAGES = stream(0, "test.images").integers(0, 256, (12, 9, 14, 3)).astype(np.uint8)
 SQUARE = stream(0, "test.square").integers(0, 256, (5, 8, 8)).astype(np.uint8)
@@ -40,6 +41,15 @@ def test_each_client_has_its_own_angle():
         single = rotate(IMAGES[rows], start[k : k + 2] - start[k], angle[[k]], "bilinear")
         assert np.array_equal(turned[rows], single)
     assert np.array_equal(turned[4], IMAGES[4])
+
+
+def test_training_and_test_images_of_a_client_have_the_same_angle():
+    x, x_test = (np.repeat(SQUARE[:1], count, axis=0) for count in (8, 4))
+    samples = Samples("one image", x, np.zeros(8, int), x_test, np.zeros(4, int), 1)
+    data = Rotated(name="rotated", clients=4, degrees=45).share_out(samples, 0, "equal")
+    np.testing.assert_array_equal(data.x[::2], data.x_test)
+    np.testing.assert_array_equal(data.x[::2], data.x[1::2])
+    assert len(np.unique(data.x_test, axis=0)) == 4
 
 
 def test_all_rows_are_assigned_to_clients_of_equal_size():

@@ -9,6 +9,8 @@ from tests.helpers.small_network import SIZES, TESTS, dataset, learner, samples
 
 import fedsampling as fs
 from fedsampling.learning.training.evaluation import on_own_samples
+from fedsampling.learning.training.participation import Participation
+from fedsampling.samplers.protocol.slots import Slots
 
 N, ROUNDS = len(SIZES), 6
 WORK = {
@@ -43,6 +45,14 @@ def test_weights_of_full_participation_are_the_importances():
     assert (clients["client_rounds"] == ROUNDS).all()
     expected = ROUNDS * clients["client_importance"]
     assert clients["client_weight"].tolist() == pytest.approx(expected.tolist())
+
+
+def test_weights_of_a_client_drawn_twice_add_up():
+    counts = Participation(by_client=True)
+    counts.start(1, 3)
+    counts.count(Slots.stack([np.array([2, 0, 2])]), np.array([0.5, 0.25, 0.125]))
+    assert counts.weights.tolist() == [[0.25, 0, 0.625]]
+    assert counts.rounds.tolist() == [[1, 0, 1]]
 
 
 @pytest.mark.parametrize(

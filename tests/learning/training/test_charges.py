@@ -112,6 +112,13 @@ def test_a_round_takes_as_long_as_its_slowest_client(sampler, round, available, 
     assert result["seconds"].tolist() == [0, 1]
 
 
+def test_a_request_takes_a_share_of_each_clients_delay():
+    shares, rng = np.array([0.1, 1.0, 0.5, 0.2]), Draws(np.array([1, 2]), 7)
+    result = costs.seconds(scheme("losses"), SLOTS, Delays(TAU), ALL, rng, shares)
+    assert result["asking_seconds"].tolist() == pytest.approx([0.2 * 9, 0.2 * 9])
+    assert result["seconds"].tolist() == [5, 1]
+
+
 @pytest.mark.parametrize(
     ("needs", "d", "shares"),
     [

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedsampling.base.streams import Draws
 from fedsampling.learning.training.local_work import LocalWork, epochs, fresh
 from fedsampling.samplers.protocol.slots import Slots
 
@@ -58,6 +59,29 @@ class TestEpochs:
         assert result.size.T.tolist() == [[2, 2, 0, 0, 0, 0], [4, 4, 1, 4, 4, 1]]
 
 
+@pytest.mark.parametrize("length", [{"steps": 3}, {"epochs": 2}])
+def test_batches_differ_between_rounds(length):
+    work, slot = LocalWork(batch=4, step=0.1, **length), Slots.stack([np.array([0])])
+    first, second = (
+        work.batches(np.array([30]), slot, Draws(np.array([3]), round)).index for round in (0, 1)
+    )
+    assert (first != second).any()
+
+
+def test_each_epoch_has_its_own_order():
+    slot, rng = Slots.stack([np.array([0])]), Draws(np.array([3]), 0)
+    work = LocalWork(batch=4, step=0.1, epochs=2)
+    first, second = np.split(work.batches(np.array([30]), slot, rng).index, 2)
+    assert (first != second).any()
+
+
+@pytest.mark.parametrize("length", [{"steps": 3}, {"epochs": 2}, {"epochs": 2, "remainder": False}])
+def test_counted_samples_are_those_of_the_batches(length):
+    work, n_samples = LocalWork(batch=4, step=0.1, **length), np.array([2, 9, 12])
+    batches = work.batches(n_samples, Slots.stack([np.arange(3)]), Draws(np.array([3]), 0))
+    np.testing.assert_array_equal(work.samples(n_samples), batches.size.sum(0))
+
+
 @pytest.mark.parametrize(
     ("schedule", "factors"),
     [
@@ -65,6 +89,8 @@ class TestEpochs:
         ({"name": "cosine", "rounds": 2}, [1.0, 0.5, 0.0, 0.0]),
         ({"name": "stairs", "every": 2, "drop": 0.1}, [1.0, 1.0, 0.1, 0.1]),
         ({"name": "constant", "warmup": 3}, [0.25, 0.5, 0.75, 1.0]),
+        ({"name": "stairs", "every": 1, "drop": 0.5, "warmup": 2}, [1 / 3, 2 / 3, 1.0, 0.5]),
+        ({"name": "cosine", "warmup": 2}, [1 / 3, 2 / 3, 1.0, 0.5]),
     ],
 )
 def test_a_schedule_scales_the_learning_rate_from_round_to_round(schedule, factors):

@@ -138,3 +138,10 @@ def test_rows_after_a_runs_end_are_dropped(problem):
         assert table.equals(trained([seed], until)[seed])
         expected = full_tables[seed][full_tables[seed]["at"] <= ends[seed]]
         assert digest(table) == digest(expected)
+
+
+def test_early_rounds_are_measured_one_by_one(linear):
+    problem = linear()
+    measure = measuring(4, lambda theta, _: {"square": (theta**2).sum(-1)}, each_until=2)
+    (table,) = train(problem.learner, problem.sampler("fedavg", 1), [0], 6, [measure]).tables()
+    assert table.loc[table["metric"] == "square", "at"].tolist() == [0, 1, 2, 4, 6]

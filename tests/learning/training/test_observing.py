@@ -7,8 +7,14 @@ import pytest
 import torch.nn.functional as F  # noqa: N812
 from tests.helpers.small_network import SIZES, learner, samples
 
+from fedsampling.learning.training import observing
 from fedsampling.learning.training.evaluation import client_losses
-from fedsampling.learning.training.observing import OBSERVATIONS, Heterogeneity
+from fedsampling.learning.training.observing import (
+    OBSERVATIONS,
+    Heterogeneity,
+    observations_for,
+)
+from fedsampling.samplers.delayhet import DelayHetSubmodular
 from fedsampling.samplers.protocol.slots import Slots
 from fedsampling.theory.heterogeneity import pairwise
 
@@ -104,6 +110,25 @@ def test_all_features_are_renewed_if_requested():
     heterogeneity.renew(later, SLOTS)
     fresh = Heterogeneity(trainer, 100, np.random.default_rng(0))(later)
     np.testing.assert_allclose(heterogeneity(later), fresh, rtol=1e-6, atol=1e-9)
+
+
+def test_heterogeneity_is_computed_and_renewed_with_the_chosen_cutoff(monkeypatch):
+    cutoffs = []
+
+    def noting(function):
+        def noted(*arguments, cutoff="float64"):
+            cutoffs.append(cutoff)
+            return function(*arguments, cutoff=cutoff)
+
+        return noted
+
+    for name in ("pairwise", "refresh"):
+        monkeypatch.setattr(observing, name, noting(getattr(observing, name)))
+    trainer, rng = learner(), np.random.default_rng(0)
+    (heterogeneity,) = observations_for(DelayHetSubmodular(), trainer, 100, rng, "float32").values()
+    heterogeneity(trainer.start(SEEDS))
+    heterogeneity.renew(trainer.start(SEEDS + 1), SLOTS)
+    assert cutoffs == ["float32"] * 4
 
 
 @pytest.mark.parametrize("name", OBSERVATIONS)

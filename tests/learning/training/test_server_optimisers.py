@@ -52,3 +52,14 @@ def test_the_state_of_a_server_optimiser_is_restored():
     theta = rounds(first, start, changes[:2])
     resumed = rounds(second, second.restore(first.state(theta)), changes[2:])
     assert torch.equal(resumed, rounds(uninterrupted, start, changes))
+
+
+def test_fedavgm_without_momentum_is_plain_averaging():
+    averaging = learner(server_step=0.5)
+    fedavgm = learner(server_step=0.5, server=Server(name="fedavgm", momentum=0.0))
+    theta = averaging.start(np.array([0]))
+    updates = torch.from_numpy(np.random.default_rng(0).normal(size=(2, theta.shape[1]))).float()
+    slots, omega = Slots.stack([np.array([0, 1])]), np.array([0.3, 0.6])
+    moved, expected = (each.advance(theta, updates, slots, omega) for each in (fedavgm, averaging))
+    torch.testing.assert_close(moved, expected)
+    assert not torch.equal(moved, theta)
