@@ -18,6 +18,7 @@ from fedsampling.workflow.comparing.by_dataset import ByDataset
 from fedsampling.workflow.comparing.entries import check_entry
 from fedsampling.workflow.comparing.schedule import schedule
 from fedsampling.workflow.comparing.selection import Competition, usual_scale
+from fedsampling.workflow.plan import plan
 
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
 SCHEME = '''"""Clients at random, with a factor on what they send."""
@@ -105,6 +106,15 @@ def test_each_entry_of_each_file_is_ranked_on_one_page_which_is_named(file, shar
 )
 def test_the_default_scale_has_finished_runs_of_the_other_samplers(sets, problem, scale):
     assert usual_scale(sets, problem) == scale
+
+
+def test_snakemake_expects_the_page_of_all_samplers_of_a_file(file, shared):
+    second = SCHEME.replace("mine_compared", "second_compared").replace("Mine", "Second")
+    file.write_text(SCHEME + second.partition("distinct\n")[2])
+    page = Path(compare(file, shared, *FEW).stdout.splitlines()[-1].removeprefix("page: "))
+    config = {"scale": "quick", "data": "embedded", "papers": [CROSS_MATRIX]}
+    (name,) = plan({**config, "schemes": [str(file)]}).users_samplers
+    assert page.parent.parent.name == name == "mine_compared-second_compared"
 
 
 def test_m_may_exceed_the_population_of_the_check(monkeypatch):
