@@ -101,9 +101,11 @@ class Resolved(NamedTuple):
 
 def resolve_experiments(paper: Paper, config: Config) -> dict[str, Resolved]:
     """Resolve a paper's experiments at the configured scale, with the user's overrides."""
+    # Of selected experiments, `load_papers` has checked them, against the whole paper.
+    changes = {} if config.experiments else config.overrides.get(paper.key, {})
     problems = [
         f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
-        for name, change in config.overrides.get(paper.key, {}).items()
+        for name, change in changes.items()
         if change is not None
         and name not in paper.experiments
         and paper.left_out.get(name) in (None, NOT_AT.format(config.scale))
