@@ -101,6 +101,23 @@ class TestErrors:
         ]
         assert result[0].endswith("no such experiment; did you mean 'weights'?")
 
+    @pytest.mark.parametrize(
+        ("override", "line"),
+        [
+            ({"tuned_as": "wieghts"}, "tuned_as: 'wieghts' is unknown; did you mean 'weights'?"),
+            ({"chosen": {"plane": "base"}}, "chosen: 'plane' is unknown; did you mean 'plain'?"),
+            ({"chosen": {"plain": "bas"}}, "chosen: 'bas' is unknown; did you mean 'base'?"),
+            ({"always": {"bas": []}}, "always: 'bas' is unknown; did you mean 'base'?"),
+            ({"always": {"base": ["plane"]}}, "always: 'plane' is unknown; did you mean 'plain'?"),
+        ],
+    )
+    def test_unknown_names_in_what_tuning_chose_are_errors(self, override, line):
+        assert lines(training=override) == [f"overrides.p.training.{line}"]
+
+    def test_what_tuning_chose_may_name_samplers_that_overrides_remove(self):
+        written = TRAINING | {"always": {"base": ["plain"]}, "chosen": {"plain": "base"}}
+        assert jobs(paper(e=written), config(e={"samplers": {"plain": None}}))
+
 
 class TestLoading:
     def write(self, folder, key="one", **changes):
@@ -117,6 +134,12 @@ class TestLoading:
             "papers: 'on' is unknown; did you mean 'one'?",
             "papers: 'xyz' is unknown; known: one",
         ]
+
+    def test_the_experiment_whose_tuning_applies_must_exist(self, tmp_path):
+        self.write(tmp_path, experiments={"e": TRAINING, "f": TRAINING | {"tuned_as": "ee"}})
+        line = "experiments.f.tuned_as: 'ee' is unknown; did you mean 'e'?"
+        found = lines_of(load_papers, Config(papers=["one"]), tmp_path)
+        assert found == [f"papers/one/paper.yaml: {line}"]
 
     def test_errors_in_a_papers_file_name_the_file(self, tmp_path):
         self.write(tmp_path, year="soon", titel="")

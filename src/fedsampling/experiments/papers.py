@@ -310,6 +310,11 @@ def _unknown_names(paper: Paper) -> list[str]:
                     for word in ([used] if isinstance(used, str) else used)
                     if word not in options
                 ]
+    for name, settings in paper.experiments.items():
+        tuned_as = settings.get("tuned_as")
+        if isinstance(tuned_as, str) and tuned_as not in ("", *paper.experiments):
+            fix = nearest(tuned_as, paper.experiments)
+            lines.append(f"experiments.{name}.tuned_as: '{tuned_as}' is unknown; {fix}")
     return lines
 
 
