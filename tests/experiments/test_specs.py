@@ -7,6 +7,7 @@ import yaml
 from tests.shared import line_of, lines_of
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.nested import merge
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import changed, resolve_experiments, scale_of
@@ -139,14 +140,40 @@ class TestLoading:
         self.write(tmp_path, experiments={"e": TRAINING, "f": TRAINING | {"tuned_as": "ee"}})
         line = "experiments.f.tuned_as: 'ee' is unknown; did you mean 'e'?"
         found = lines_of(load_papers, Config(papers=["one"]), tmp_path)
-        assert found == [f"papers/one/paper.yaml: {line}"]
+        assert found == [f"{tmp_path}/one/paper.yaml: {line}"]
 
     def test_errors_in_a_papers_file_name_the_file(self, tmp_path):
         self.write(tmp_path, year="soon", titel="")
         assert lines_of(load_papers, Config(papers=["one"]), tmp_path) == [
-            "papers/one/paper.yaml: year: 'soon' is invalid; must be a whole number",
-            "papers/one/paper.yaml: titel: unknown key; did you mean 'title'?",
+            f"{tmp_path}/one/paper.yaml: year: 'soon' is invalid; must be a whole number",
+            f"{tmp_path}/one/paper.yaml: titel: unknown key; did you mean 'title'?",
         ]
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("quick", 5),
+            ("tuning", 5),
+            ("cases", 5),
+            ("cases.base.samplers", ["md"]),
+            ("cases.base.samplers.plain", 5),
+            ("samplers.mine", "uniform"),
+        ],
+    )
+    def test_a_value_in_place_of_a_mapping_is_one_line(self, tmp_path, key, value):
+        every = {"*": {"m": 3}, "plain": {"name": "md"}}
+        changes = value
+        for part in reversed(key.split(".")):
+            changes = {part: changes}
+        self.write(tmp_path, experiments={"e": merge(TRAINING | {"samplers": every}, changes)})
+
+        def load():
+            paper = load_papers(config := Config(papers=["one"], scale="quick"), tmp_path)["one"]
+            return resolve_experiments(paper, config)
+
+        line = f"e.{key}: {value!r} is invalid; must be 'key: value' lines"
+        found = [each.partition(": experiments.")[2] or each for each in lines_of(load)]
+        assert line in [each.removeprefix("one.") for each in found]
 
     def test_unknown_names_in_a_paper_are_reported(self, tmp_path):
         named = {"experiments": ["E"], "cases": ["basis"]}

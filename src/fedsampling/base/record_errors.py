@@ -144,6 +144,12 @@ def short(value: Any) -> str:
     return _SHORT.repr(value)
 
 
+def check_mapping(value: Any, key: str) -> None:
+    """Raise an InputError if the value of a key is no mapping, before code reads keys in it."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{key}: {short(value)} is invalid; must be {_EXPECTED['dict']}")
+
+
 class _Short(reprlib.Repr):
     """Short representations that fit into one line."""
 

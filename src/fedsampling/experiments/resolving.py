@@ -16,19 +16,18 @@ from pydantic import Field, field_validator, model_validator
 from fedsampling.base.errors import InputError, check_known, gathering, nearest
 from fedsampling.base.families import load_members
 from fedsampling.base.nested import differences, flat, merge
+from fedsampling.base.record_errors import check_mapping
 from fedsampling.base.records import Positive, Strict, check, hashed_if_set
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_modules import make_package
 from fedsampling.experiments.papers import Paper, check_names
 from fedsampling.experiments.registration import CONFIRM
 from fedsampling.experiments.selecting import NOT_AT, no_experiment
+from fedsampling.experiments.shorthand import SCALE_KEYS
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
 from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.grids import drawn
 from fedsampling.samplers.protocol.in_settings import expand_star
-
-# Keys of an experiment that change its settings, or leave it out at a scale if they are null.
-SCALE_KEYS = ("quick", "reduced", "paper")
 
 
 class Experiment(Strict):
@@ -238,10 +237,13 @@ def load_kinds(folder: Path) -> tuple[type[Simulation], ...]:
 def run_settings(experiment: Experiment, case: str, sampler: str, prefix: str = "") -> Simulation:
     """Return the checked settings of one case and sampler; `prefix` is the start of error lines."""
     changes, record = dict(experiment.cases[case]), experiment.samplers[sampler]
-    of_sampler = (changes.pop("samplers", None) or {}).get(sampler, {})
+    start = f"{prefix}." if prefix else ""
+    of_samplers = changes.pop("samplers", None) or {}
+    check_mapping(of_samplers, f"{start}cases.{case}.samplers")
+    of_sampler = of_samplers.get(sampler) or {}
+    check_mapping(of_sampler, f"{start}cases.{case}.samplers.{sampler}")
     draw = changes.pop("draw", None)
     settings = merge(experiment.settings, changes)
-    start = f"{prefix}." if prefix else ""
     if "sampler" in settings:
         raise InputError(f"{start}sampler: unknown key; did you mean 'samplers'?")
     settings["kind"] = experiment.kind
