@@ -142,6 +142,11 @@ class TestLoading:
         found = lines_of(load_papers, Config(papers=["one"]), tmp_path)
         assert found == [f"{tmp_path}/one/paper.yaml: {line}"]
 
+    def test_two_papers_whose_folders_have_the_same_name_are_an_error(self, tmp_path):
+        self.write(tmp_path)
+        line = line_of(load_papers, Config(papers=["one", "other/one"]), tmp_path)
+        assert line.startswith(f"papers: {tmp_path}/one and other/one have the same name, by which")
+
     def test_errors_in_a_papers_file_name_the_file(self, tmp_path):
         self.write(tmp_path, year="soon", titel="")
         assert lines_of(load_papers, Config(papers=["one"]), tmp_path) == [

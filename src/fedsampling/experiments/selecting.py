@@ -121,4 +121,11 @@ def folders_of(config: Config, papers: Path) -> dict[str, Path]:
         folders = [Path(name) if "/" in name else papers / name for name in config.papers]
     if not folders:
         raise InputError(NO_PAPERS.format(papers))
-    return {folder.name: folder for folder in folders}
+    by_name: dict[str, Path] = {}
+    for folder in folders:
+        if (first := by_name.setdefault(folder.name, folder)) != folder:
+            raise InputError(
+                f"papers: {first} and {folder} have the same name, by which results are stored; "
+                "rename one of the two, or remove it"
+            )
+    return by_name
