@@ -130,6 +130,13 @@ def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     [
         (("--set", "factor"), "--set factor: not a setting; write it as key=value"),
         (("--set", "factr=2"), "--set factr: unknown key; did you mean 'factor'?"),
+        (("--set", "name=md"), "--set name=md: your files name the samplers; remove it"),
+        (("--target", "y"), "--target: no effect without --data; add it, or remove --target"),
+        (("--client", "c"), "--client: no effect without --data; add it, or remove --client"),
+        (
+            ("--data", "mine.csv", "--learning-rates", ","),
+            "--learning-rates ,: invalid; must be positive numbers, such as 0.1,0.3,1",
+        ),
         (("--against", "ort"), "--against ort: unknown; did you mean 'oort'?"),
         (("--data", "no.csv"), "--data: path: 'no.csv' does not exist; check the path"),
         (
