@@ -168,7 +168,7 @@ class TestBadInput:
         where = options(pipeline, tmp_path)
         runs, summaries = tmp_path / "runs" / PAPER, tmp_path / "summaries" / PAPER
         assert complaint("render", PAPER, "figure1", *where) == (
-            f"{summaries}/regression.parquet: missing or corrupt; delete it and rerun the command"
+            f"{summaries}/regression.parquet: missing; run 'fedsampling draw {PAPER}' first"
         )
         assert "run 'fedsampling draw <paper>' first" in complaint("report", *where)
         assert f"snakemake --cores all {PAPER} --configfile" in complaint("verdicts", *where)

@@ -206,6 +206,14 @@ def test_links_between_files_work():
     ] == []
 
 
+def test_calls_on_a_cluster_name_a_scale_that_computes_runs():
+    pages = [ROOT / "README.md", DOCS / "cluster.md", *ROOT.glob("profiles/*/profile.yaml")]
+    lines = "\n".join(page.read_text("utf-8") for page in pages)
+    calls = re.findall(r"(?:snakemake --workflow-profile|fedsampling plan --).*", lines)
+    assert len(calls) > 6
+    assert [call for call in calls if not re.search("--config(file | scale=)", call)] == []
+
+
 def test_tests_that_the_cluster_page_names_exist():
     named = set(re.findall(r"`(test_\w+)`", (DOCS / "cluster.md").read_text("utf-8")))
     sources = [path.read_text("utf-8") for path in (ROOT / "tests" / "slurm").glob("test_*.py")]

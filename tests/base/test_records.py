@@ -38,6 +38,7 @@ class Drawing(Strict):
     title: str = ""
     tags: list[str] = Field(default_factory=list)
     spread: tuple[int, int] = (0, 1)
+    weights: tuple[float, ...] | None = None
     shape: Shape = Circle()
     named: dict[str, Shape] = Field(default_factory=dict)
 
@@ -64,6 +65,7 @@ class Drawing(Strict):
         ({"tags": "a"}, "tags: 'a' is invalid; must be a list"),
         ({"tags": ["a", "b", "a"]}, "tags: duplicate 'a'; remove one"),
         ({"spread": 1}, "spread: 1 is invalid; must be a pair [low, high]"),
+        ({"weights": 1}, "weights: 1 is invalid; must be a list"),
         ({"spread": [1]}, "spread.1: missing; add it"),
         ({"shape": "circle"}, "shape: 'circle' is invalid; must be 'key: value' lines"),
         ({"shape": {"name": "sqare"}}, "shape.name: 'sqare' is unknown; did you mean 'square'?"),

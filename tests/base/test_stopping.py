@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from tests.shared import ROOT
+from tests.shared import ROOT, line_of
 
 from fedsampling.base import stopping
 from fedsampling.base.stopping import (
@@ -57,6 +57,18 @@ def client(tmp_path, monkeypatch):
 )
 def test_the_format_of_squeue_is_parsed(text, seconds):
     assert parse_left(text) == seconds
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("1:00:00", 3600)])
+def test_a_scheduler_may_say_the_time_left_in_both_forms(monkeypatch, text, seconds):
+    monkeypatch.setenv(END_VARIABLE, text)
+    assert seconds_left() == seconds
+
+
+@pytest.mark.parametrize("text", ["soon", "nan", "inf", "1:00:00:00:00"])
+def test_an_invalid_time_left_is_one_line(monkeypatch, text):
+    monkeypatch.setenv(END_VARIABLE, text)
+    assert line_of(seconds_left).startswith(f"{END_VARIABLE}: '{text}' is invalid; must be seconds")
 
 
 def test_the_time_left_comes_from_slurm_unless_it_fails(client):

@@ -239,7 +239,7 @@ class TestDamage:
             rows.loc[3, changed] = "fedavg" if changed == "sampler" else 77
         table = pa.Table.from_pandas(rows, preserve_index=False)
         pq.write_table(table.replace_schema_metadata(notes), runs.out)
-        with pytest.raises(InputError, match="missing or corrupt; delete it and rerun the command"):
+        with pytest.raises(InputError, match="corrupt; delete it and rerun the command"):
             summaries.load(runs.out)
 
 

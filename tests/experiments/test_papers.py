@@ -30,6 +30,22 @@ def test_null_leaves_out_an_experiment_with_its_artefacts():
     assert planned == set(paper.experiments)
 
 
+def test_overrides_of_experiments_that_are_not_selected_have_no_effect():
+    """Those of experiments and papers that do not exist are errors."""
+    key, other = "rizk2022importance", "chen2022optimal"
+    overrides = {key: {"regression": {"seeds": 1}, "few": None}, other: {"femnist": None}}
+    config = {"papers": None, "experiments": [f"{key}/gradient"], "overrides": overrides}
+    paper, planned = loaded(key, **config)
+    assert {*paper.experiments} == planned == {"gradient"}
+    overrides |= {key: {"regresion": {"seeds": 1}}, "chen": {}}
+    with pytest.raises(InputError) as error:
+        loaded(key, **config)
+    assert [line.partition(";")[0] for line in error.value.lines] == [
+        "overrides.chen: not among the selected papers",
+        f"overrides.{key}.regresion: no such experiment",
+    ]
+
+
 def test_a_partial_artefact_keeps_its_remaining_experiments():
     paper = papers.load_paper("harshvardhan2025latency", PAPERS)
     partial = without(paper, {"femnist": "why", "dirichlet_cifar10": "why"})

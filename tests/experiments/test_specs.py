@@ -7,6 +7,7 @@ import yaml
 from tests.shared import line_of, lines_of
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.nested import merge
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.resolving import changed, resolve_experiments, scale_of
@@ -101,6 +102,23 @@ class TestErrors:
         ]
         assert result[0].endswith("no such experiment; did you mean 'weights'?")
 
+    @pytest.mark.parametrize(
+        ("override", "line"),
+        [
+            ({"tuned_as": "wieghts"}, "tuned_as: 'wieghts' is unknown; did you mean 'weights'?"),
+            ({"chosen": {"plane": "base"}}, "chosen: 'plane' is unknown; did you mean 'plain'?"),
+            ({"chosen": {"plain": "bas"}}, "chosen: 'bas' is unknown; did you mean 'base'?"),
+            ({"always": {"bas": []}}, "always: 'bas' is unknown; did you mean 'base'?"),
+            ({"always": {"base": ["plane"]}}, "always: 'plane' is unknown; did you mean 'plain'?"),
+        ],
+    )
+    def test_unknown_names_in_what_tuning_chose_are_errors(self, override, line):
+        assert lines(training=override) == [f"overrides.p.training.{line}"]
+
+    def test_what_tuning_chose_may_name_samplers_that_overrides_remove(self):
+        written = TRAINING | {"always": {"base": ["plain"]}, "chosen": {"plain": "base"}}
+        assert jobs(paper(e=written), config(e={"samplers": {"plain": None}}))
+
 
 class TestLoading:
     def write(self, folder, key="one", **changes):
@@ -118,12 +136,49 @@ class TestLoading:
             "papers: 'xyz' is unknown; known: one",
         ]
 
+    def test_the_experiment_whose_tuning_applies_must_exist(self, tmp_path):
+        self.write(tmp_path, experiments={"e": TRAINING, "f": TRAINING | {"tuned_as": "ee"}})
+        line = "experiments.f.tuned_as: 'ee' is unknown; did you mean 'e'?"
+        found = lines_of(load_papers, Config(papers=["one"]), tmp_path)
+        assert found == [f"{tmp_path}/one/paper.yaml: {line}"]
+
+    def test_two_papers_whose_folders_have_the_same_name_are_an_error(self, tmp_path):
+        self.write(tmp_path)
+        line = line_of(load_papers, Config(papers=["one", "other/one"]), tmp_path)
+        assert line.startswith(f"papers: {tmp_path}/one and other/one have the same name, by which")
+
     def test_errors_in_a_papers_file_name_the_file(self, tmp_path):
         self.write(tmp_path, year="soon", titel="")
         assert lines_of(load_papers, Config(papers=["one"]), tmp_path) == [
-            "papers/one/paper.yaml: year: 'soon' is invalid; must be a whole number",
-            "papers/one/paper.yaml: titel: unknown key; did you mean 'title'?",
+            f"{tmp_path}/one/paper.yaml: year: 'soon' is invalid; must be a whole number",
+            f"{tmp_path}/one/paper.yaml: titel: unknown key; did you mean 'title'?",
         ]
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("quick", 5),
+            ("tuning", 5),
+            ("cases", 5),
+            ("cases.base.samplers", ["md"]),
+            ("cases.base.samplers.plain", 5),
+            ("samplers.mine", "uniform"),
+        ],
+    )
+    def test_a_value_in_place_of_a_mapping_is_one_line(self, tmp_path, key, value):
+        every = {"*": {"m": 3}, "plain": {"name": "md"}}
+        changes = value
+        for part in reversed(key.split(".")):
+            changes = {part: changes}
+        self.write(tmp_path, experiments={"e": merge(TRAINING | {"samplers": every}, changes)})
+
+        def load():
+            paper = load_papers(config := Config(papers=["one"], scale="quick"), tmp_path)["one"]
+            return resolve_experiments(paper, config)
+
+        line = f"e.{key}: {value!r} is invalid; must be 'key: value' lines"
+        found = [each.partition(": experiments.")[2] or each for each in lines_of(load)]
+        assert line in [each.removeprefix("one.") for each in found]
 
     def test_unknown_names_in_a_paper_are_reported(self, tmp_path):
         named = {"experiments": ["E"], "cases": ["basis"]}

@@ -67,6 +67,18 @@ def test_measured_times_replace_the_default_of_their_kind_of_device(gpu, measure
     assert of_job.minutes == pytest.approx(minutes)
 
 
+def test_an_estimate_serves_all_seeds_of_the_same_settings_only():
+    measurements = {measurement_key(job("network")): Measured(0.06, "cpu")}
+
+    def minutes(data="embedded", **settings):
+        run = RunSpec(job("network").runs[0].settings | settings, data, 1)
+        return need(replace(job("network"), runs=(run,)), measurements, cluster()).minutes
+
+    assert minutes(problem_seed=1) == minutes() < DEFAULTS["network"].minutes
+    for changes in ({"rounds": 4}, {"data": "official"}):
+        assert minutes(**changes) == DEFAULTS["network"].minutes
+
+
 def test_memory_of_all_seeds_of_a_block_is_requested():
     measurements, seeds = {measurement_key(job("network")): Measured(1, "cpu", 700)}, 20
     block = replace(job("network"), runs=seeds * job("network").runs)

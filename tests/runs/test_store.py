@@ -154,6 +154,18 @@ def test_files_of_other_programs_or_without_a_column_are_rejected(tmp_path, chan
         store.load(path)
 
 
+@pytest.mark.parametrize("key", ["hash", "code"])
+def test_a_file_whose_metadata_do_not_name_the_run_is_rejected(tmp_path, key):
+    path = store.path_of(tmp_path, HASH, "c1")
+    notes = {**METADATA, "digest": digest(TABLE)}
+    del notes[key]
+    rows = pa.Table.from_pandas(TABLE, preserve_index=False)
+    noted_parquet.write(path, store.RUN, rows, json.dumps(notes))
+    with pytest.raises(InputError, match="not a result file"):
+        store.load(path)
+    assert store.find([tmp_path], HASH, None) is None
+
+
 def test_a_file_with_the_name_of_another_run_is_rejected(tmp_path):
     path = store.save(tmp_path, TABLE, METADATA)
     path.rename(store.path_of(tmp_path, OTHER_HASH, "c1"))

@@ -104,6 +104,12 @@ def broken():
             slots = super().select(state, view, rng)
             return Slots.stack(list(np.roll(slots.client.reshape(view.runs, -1), 1, axis=0)))
 
+    class Charged(Uniform, name="test_charged"):
+        """Charges each run for the number of runs."""
+
+        def exchange_bits(self, state, slots, view):
+            return np.full(view.runs, 32.0 * view.runs)
+
     class Peeking(Uniform, name="test_peeking"):
         """Reads losses without declaring them."""
 
@@ -161,6 +167,7 @@ def broken():
     [
         ("biased", "unequal clients: round 0: biased for"),
         ("mixed", "a run's draws depend on the runs that are stacked with it"),
+        ("charged", "a run's exchange_bits depend on the runs that are stacked with it"),
         ("peeking", "observed.losses: not declared in `needs`"),
         ("labelled", "has no len(); `needs` must list all information that the sampler uses"),
         ("greedy", "needs: 'loses' is unknown; did you mean 'losses'?"),

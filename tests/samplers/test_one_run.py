@@ -6,6 +6,7 @@ import pytest
 from tests.helpers.small_network import learner
 
 import fedsampling as fs
+from fedsampling.base.errors import InputError
 from fedsampling.base.records import Positive
 from fedsampling.base.stopping import Stopped
 from fedsampling.learning.training.checkpoint import Checkpoint
@@ -93,7 +94,35 @@ class Plain(fs.Sampler, name="plain_of_one_run"):
         return 64.0
 
 
-for member in (ByLossAlone, ByLossStacked, Fresh, Plain):
+class Moody(fs.Sampler, name="moody_of_one_run"):
+    """Exchanges numbers, asks fewer clients and measures only in runs whose first draw is small."""
+
+    m: Positive
+    unbiased = False
+    needs = frozenset({"losses"})
+    value: float | None = 1.0
+
+    def select(self, view, rng):
+        self.is_low = rng.random() < 0.5
+        return rng.choice(view.n, self.m)
+
+    def exchange_bits(self):
+        return 64.0 if self.is_low else None
+
+    def asked(self):
+        return np.array([0]) if self.is_low else None
+
+
+class MoodyMetric(Moody, name="moody_metric_of_one_run"):
+    """Also measures in some runs only, or something that is no number."""
+
+    def measured(self):
+        if self.value is None:
+            return {"mood": None}
+        return {"mood": self.value} if self.is_low else {}
+
+
+for member in (ByLossAlone, ByLossStacked, Fresh, Plain, Moody, MoodyMetric):
     member.named = ""  # pytest imports this module before it runs others that count all samplers
 
 
@@ -133,6 +162,28 @@ def test_runs_have_equal_weights_by_default_and_are_charged_for_exchanges():
     _, omega = play(ready, setup)
     assert omega.tolist() == [0.5] * 6
     assert ready.exchange_bits().tolist() == [64.0] * 3
+
+
+def test_a_runs_costs_do_not_depend_on_the_runs_of_its_job():
+    """Some seeds exchange nothing and ask all clients, others exchange numbers and ask few."""
+    seeds = list(range(6))
+    together = trained(Moody(m=2), seeds)
+    alone = [trained(Moody(m=2), [seed]).set_axis(together.loc[[seed]].index) for seed in seeds]
+    pd.testing.assert_frame_equal(together, pd.concat(alone))
+    for metric in ("exchange_bits", "observation_bits"):
+        assert together[together.metric == metric].value.nunique() == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (1.0, "measured returned 'mood' in some runs only; return it in every run, NaN where"),
+        (None, "measured returned {'mood': None}; must be a dict of numbers"),
+    ],
+)
+def test_measured_must_return_the_same_numbers_in_every_run(value, message):
+    with pytest.raises(InputError, match=f", round 0: {message}"):
+        trained(MoodyMetric(m=2, value=value), list(range(6)))
 
 
 def test_a_run_that_diverges_does_not_affect_the_others():

@@ -63,7 +63,7 @@ def test_a_state_that_is_a_dataclass_passes_the_check(tmp_path):
 def test_wrong_settings_on_the_command_line_are_one_line(tmp_path, forget_own_files):
     assert complaint_of(checked(tmp_path, "m=-1"))  # found while the sampler plays
     file = str(sampler_file(tmp_path))
-    for words in ("m=", "m=abc", "m=[4]", "m=4.5", "m", "m=4 x=1"):
+    for words in ("m=", "m=abc", "m=[4]", "m=4.5", "m", "m=4 x=1", "name=uniform"):
         assert line_of(from_words, file, words.split())
 
 
@@ -109,12 +109,19 @@ def test_an_error_is_one_line_with_its_root_cause(tmp_path, parts, text, forget_
     ("select", "text"),
     [
         ("import os; os._exit(3)", ": the check ended with status 3 and no result"),
+        ("raise BaseException('odd')", ": the check ended with status 1 (BaseException: odd); "),
         ("import ctypes; ctypes.string_at(0)", ": the check ended with SIGSEGV, in select ("),
     ],
 )
 def test_a_sampler_that_ends_its_process_is_one_line(tmp_path, select, text):
     line = complaint_of(checked(tmp_path, select=select))
     assert line.startswith(f"{tmp_path / 'mine.py'}{text}")
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e10"])
+def test_a_time_limit_that_is_none_is_refused(tmp_path, seconds):
+    line = complaint_of(checked(tmp_path, "--timeout", seconds))
+    assert line == f"--timeout {float(seconds):g}: invalid; must be at most 86400, or 0"
 
 
 def test_an_endless_loop_is_located(tmp_path):

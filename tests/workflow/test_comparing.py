@@ -18,6 +18,7 @@ from fedsampling.workflow.comparing.by_dataset import ByDataset
 from fedsampling.workflow.comparing.entries import check_entry
 from fedsampling.workflow.comparing.schedule import schedule
 from fedsampling.workflow.comparing.selection import Competition, usual_scale
+from fedsampling.workflow.plan import plan
 
 FEW = ("--on", "digit", "--against", "uniform,tifl")  # not all samplers, which take half a minute
 SCHEME = '''"""Clients at random, with a factor on what they send."""
@@ -107,6 +108,15 @@ def test_the_default_scale_has_finished_runs_of_the_other_samplers(sets, problem
     assert usual_scale(sets, problem) == scale
 
 
+def test_snakemake_expects_the_page_of_all_samplers_of_a_file(file, shared):
+    second = SCHEME.replace("mine_compared", "second_compared").replace("Mine", "Second")
+    file.write_text(SCHEME + second.partition("distinct\n")[2])
+    page = Path(compare(file, shared, *FEW).stdout.splitlines()[-1].removeprefix("page: "))
+    config = {"scale": "quick", "data": "embedded", "papers": [CROSS_MATRIX]}
+    (name,) = plan({**config, "schemes": [str(file)]}).users_samplers
+    assert page.parent.parent.name == name == "mine_compared-second_compared"
+
+
 def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     checked = []
     monkeypatch.setattr(entries, "check_sampler", checked.append)
@@ -120,6 +130,13 @@ def test_m_may_exceed_the_population_of_the_check(monkeypatch):
     [
         (("--set", "factor"), "--set factor: not a setting; write it as key=value"),
         (("--set", "factr=2"), "--set factr: unknown key; did you mean 'factor'?"),
+        (("--set", "name=md"), "--set name=md: your files name the samplers; remove it"),
+        (("--target", "y"), "--target: no effect without --data; add it, or remove --target"),
+        (("--client", "c"), "--client: no effect without --data; add it, or remove --client"),
+        (
+            ("--data", "mine.csv", "--learning-rates", ","),
+            "--learning-rates ,: invalid; must be positive numbers, such as 0.1,0.3,1",
+        ),
         (("--against", "ort"), "--against ort: unknown; did you mean 'oort'?"),
         (("--data", "no.csv"), "--data: path: 'no.csv' does not exist; check the path"),
         (

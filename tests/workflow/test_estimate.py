@@ -5,7 +5,7 @@ from tests.shared import PAPERS
 from fedsampling.base.errors import InputError
 from fedsampling.experiments.config import parse
 from fedsampling.experiments.papers import load_paper
-from fedsampling.runs.measurements import load_measurements
+from fedsampling.runs.measurements import load_measurements, measurement_key
 from fedsampling.workflow import estimate as estimating
 from fedsampling.workflow.project import Project
 
@@ -17,8 +17,10 @@ def test_time_and_memory_of_a_network_are_saved_with_the_device(tmp_path):
     change["mnist"] = {"samplers": dict.fromkeys(("algorithm1", "algorithm2", "target", "fedavg"))}
     settings = {"papers": [PAPER], "overrides": {PAPER: change}, "device": "cpu"}
     settings |= {"scale": "quick", "data": "embedded"}
-    estimate = estimating.estimate(Project(parse(settings), tmp_path / "results", PAPERS))
-    saved = load_measurements(tmp_path / "results")[f"{PAPER}/mnist/base/md"]
+    project = Project(parse(settings), tmp_path / "results", PAPERS)
+    estimate = estimating.estimate(project)
+    job = project.plan.jobs[f"{PAPER}/mnist/base/md/block-0"]
+    saved = load_measurements(tmp_path / "results")[measurement_key(job)]
     (line,) = estimate.experiments
     assert saved.device == "cpu"
     models = 4 * 39_760 * (2 + 3 * 10) / 2**20

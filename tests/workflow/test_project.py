@@ -1,8 +1,12 @@
 """The cached plan: read while its inputs are unchanged, otherwise resolved again."""
 
+import hashlib
+import json
+
 import pytest
 
 from fedsampling.base import input_states
+from fedsampling.base.errors import InputError
 from fedsampling.base.files import write_record
 from fedsampling.runs.places import INDEX
 from fedsampling.workflow import project as projects
@@ -48,6 +52,47 @@ def test_a_corrupt_plan_is_resolved_again(opened, resolutions, tmp_path):
         path.write_bytes(damaged)
         assert opened().plan == expected
         assert len(resolutions) == number
+
+
+def resealed(lines, line, change):
+    """Return a plan's lines with one changed, and with their digest."""
+    changed = [*lines[1:]]
+    changed[line] = json.dumps(change(json.loads(changed[line])))
+    text = "".join(f"{each}\n" for each in changed)
+    return f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}"
+
+
+CONTENT, JOBS = 0, 1  # lines of a plan
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        (CONTENT, lambda content: content | {"papers": {"p": {}}}),
+        (CONTENT, lambda content: {key: content[key] for key in content if key != "uses"}),
+        (CONTENT, lambda content: content | {"inputs": None}),
+        (JOBS, lambda jobs: [{}]),
+        (JOBS, lambda jobs: [{**jobs[0], "of": [RIZK, "few", "../../victim", "md"]}]),
+        (JOBS, lambda jobs: [{**jobs[0], "blocks": [["0/../x", True, [[0, "0"]]]]}]),
+        (JOBS, lambda jobs: [{**jobs[0], "blocks": [[0, True, [[0, "../victim"]]]]}]),
+    ],
+)
+def test_a_plan_of_another_version_or_with_paths_as_names_is_resolved_again(
+    opened, resolutions, tmp_path, line, change
+):
+    expected = opened().plan
+    path = tmp_path / "results" / PLAN
+    path.write_text(resealed(path.read_text().splitlines(), line, change))
+    assert opened().plan == expected
+    assert len(resolutions) == 2
+
+
+def test_jobs_of_such_a_plan_that_are_read_late_are_one_line(opened, tmp_path):
+    _ = opened(scale="best", data="official").plan
+    path = tmp_path / "results" / PLAN
+    path.write_text(resealed(path.read_text().splitlines(), JOBS, lambda jobs: [{}]))
+    with pytest.raises(InputError, match=r"plan\.jsonl: invalid; delete it and run the same"):
+        len(opened(scale="best", data="official").plan.jobs)
 
 
 def test_a_changed_input_resolves_the_plan_again(opened, resolutions, tmp_path, monkeypatch):

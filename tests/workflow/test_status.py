@@ -80,8 +80,10 @@ def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path)
     for name, text in {
         f"simulate/{first}": "fedsampling: warning: rounding differs",
         f"simulate/{second}": "begun\nfedsampling: data: not available",
-        "draw/paper": "Traceback (most recent call last):\n  File\nKeyError: 'x'",
-        "draw/other": "fedsampling: warning: other/figure1: not drawn",
+        f"draw/{PAPER}": "Traceback (most recent call last):\n  File\nKeyError: 'x'",
+        "report": "fedsampling: warning: other/figure1: not drawn",
+        f"simulate/{PAPER}/inclusion/gone/md/0": "fedsampling: a job of earlier settings",
+        f"my-try/draw/{PAPER}": "fedsampling: a step of another run",
         "card/mnist": "OK",
     }.items():
         path = tmp_path / "logs" / f"{name}.log"
@@ -89,6 +91,6 @@ def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path)
         path.write_text(text)
     failed = [line for line in status(project, tmp_path / "logs") if line.startswith("Failed")]
     assert failed == [
-        f"Failed: {tmp_path}/logs/draw/paper.log: KeyError: 'x'",
+        f"Failed: {tmp_path}/logs/draw/{PAPER}.log: KeyError: 'x'",
         f"Failed: {tmp_path}/logs/simulate/{second}.log: data: not available",
     ]

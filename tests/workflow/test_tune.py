@@ -11,6 +11,7 @@ from tests.shared import PAPERS
 from fedsampling.cli import main
 from fedsampling.workflow.tune import COLUMNS, merged
 
+OTHER = "rizk2022importance"
 HEADER = ",".join(COLUMNS)
 
 
@@ -36,7 +37,8 @@ def test_rows_of_tuned_samplers_are_merged_into_the_file(tmp_path):
 def tune(tmp_path, monkeypatch, forget_own_files):
     """Tune with a configuration in a folder that has a copy of the cross matrix."""
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(PAPERS / "crossmatrix", tmp_path / "papers" / "crossmatrix")
+    for key in ("crossmatrix", OTHER):
+        shutil.copytree(PAPERS / key, tmp_path / "papers" / key)
 
     def run(config, name):
         (tmp_path / "config.yaml").write_text(config)
@@ -48,7 +50,8 @@ def tune(tmp_path, monkeypatch, forget_own_files):
 def test_one_command_goes_from_trials_to_the_chosen_cases(tmp_path, tune):
     chosen = tmp_path / "papers" / "crossmatrix" / "chosen.csv"
     chosen.unlink()
-    config = "scale: quick\ndata: embedded\nshipped: false\npapers: [crossmatrix]\noverrides:\n"
+    config = "scale: quick\ndata: embedded\nshipped: false\noverrides:\n"
+    config += f"  {OTHER}: {{few: null}}\n"  # without effect on the selected experiments
     config += "  crossmatrix:\n    digit: {samplers: {'*': null, md: {name: md, m: 4}}}\n"
     first = tune(config, "crossmatrix/digit")
     assert first.exit_code == 0, first.stderr

@@ -65,8 +65,11 @@ def read_bytes(path: Path) -> bytes:
 
 
 @contextmanager
-def decoding(path: Path, damage: str, fix: str) -> Iterator[None]:
-    """Convert the errors of a decoder, which may be of any kind, into a line about `path`."""
+def decoding(path: Path, damage: str, fix: str, fix_if_missing: str = "") -> Iterator[None]:
+    """Convert the errors of a decoder, which may be of any kind, into a line about `path`.
+
+    `fix_if_missing`: another fix for a file that does not exist.
+    """
     try:
         yield
     except InputError:
@@ -76,6 +79,8 @@ def decoding(path: Path, damage: str, fix: str) -> Iterator[None]:
     except ImportError as error:  # of a part of the decoder, for example without file descriptors
         raise _unreadable(path, str(error)) from error
     except OSError as error:  # of decoders: without a number, or with the number of an invalid seek
+        if fix_if_missing and error.errno in (errno.ENOENT, errno.ENOTDIR):
+            raise InputError(f"{path}: missing; {fix_if_missing}") from error
         if error.errno not in (None, errno.EINVAL, errno.ENOENT, errno.ENOTDIR):
             raise _unreadable(path, error.strerror or str(error)) from error
         raise CorruptError(f"{path}: {damage}; {fix}") from error

@@ -24,7 +24,8 @@ _EXPECTED = {
     "bool": "true or false",
     "string": "text",
     "list": "a list",
-    "tuple": "a pair [low, high]",
+    "tuple": "a list",
+    "pair": "a pair [low, high]",
     "dict": "'key: value' lines",
     "model": "'key: value' lines",
 }
@@ -79,10 +80,18 @@ def _line(item: dict[str, Any], model: type[BaseModel], data: Any) -> str:
         return f"{start}{short(value)} is too long; must have at most {limit} characters"
     if kind == "string_pattern_mismatch":
         return f"{start}{short(value)} is invalid; must match {context['pattern']}"
+    if kind == "tuple_type" and path and _is_pair(_fields(model, data, path[:-1]).get(path[-1])):
+        kind = "pair"
     expected = _EXPECTED.get(kind.split("_")[0])
     fix = f"must be {expected}" if expected else item["msg"][0].lower() + item["msg"][1:]
     hint = _yaml_hint(value) if expected == "text" else ""
     return f"{start}{short(value)} is invalid; {fix}{hint}"
+
+
+def _is_pair(about: FieldInfo | None) -> bool:
+    """Whether a setting is a tuple of two values, not of any number."""
+    types = get_args(_record(about.annotation)) if about else ()
+    return len(types) == 2 and types[-1] is not Ellipsis
 
 
 def _yaml_hint(value: Any) -> str:
@@ -142,6 +151,12 @@ def short(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return words[value]
     return _SHORT.repr(value)
+
+
+def check_mapping(value: Any, key: str) -> None:
+    """Raise an InputError if the value of a key is no mapping, before code reads keys in it."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{key}: {short(value)} is invalid; must be {_EXPECTED['dict']}")
 
 
 class _Short(reprlib.Repr):

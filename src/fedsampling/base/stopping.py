@@ -9,14 +9,17 @@ A process asks the scheduler for its time limit when it starts, so it does not d
 that pass through the scheduler's shells.
 """
 
+import math
 import os
 import re
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
+
+from fedsampling.base.errors import InputError
 
 EXIT_UNFINISHED = 75  # exit status EX_TEMPFAIL: not finished, run again
 END_VARIABLE = "FEDSAMPLING_SECONDS_LEFT"  # for schedulers other than SLURM
@@ -85,8 +88,15 @@ def stopping_on_signals(grace: float) -> Iterator[Stop]:
 
 def seconds_left() -> float | None:
     """Return the seconds until the scheduler ends this process; None without a time limit."""
-    if seconds := os.environ.get(END_VARIABLE):
-        return float(seconds)
+    if text := os.environ.get(END_VARIABLE):
+        left = parse_left(text)
+        with suppress(ValueError):
+            left = float(text)
+        if left is None or not math.isfinite(left):
+            raise InputError(
+                f"{END_VARIABLE}: {text!r} is invalid; must be seconds, such as 3600, or 1:00:00"
+            )
+        return left
     if job := os.environ.get("SLURM_JOB_ID"):
         return parse_left(_slurm_output("squeue", "--noheader", "--jobs", job, "--format=%L") or "")
     return None

@@ -93,9 +93,10 @@ def command(
     """Add a command on a project with the options :data:`FOLDERS`.
 
     Prints the lines that the function returns; a number is its exit status.  With `latest` and
-    without ``--config``, use the configuration of the last Snakemake call.  Commands with `writes`
-    are refused while a call with another configuration is running.  With `only_reads`, no code is
-    loaded that the configuration of a results folder names: somebody may have sent it.
+    without ``--config``, use the configuration of the last Snakemake call that did not name a run
+    (those of named runs are in their folders).  Commands with `writes` are refused while a call
+    with another configuration is running.  With `only_reads`, no code is loaded that the
+    configuration of a results folder names: somebody may have sent it.
     """
 
     def add(function: Function) -> click.Command:

@@ -69,8 +69,8 @@ def check_one(name: str, options: tuple[str, ...], timeout: float, failures: str
     help="quick is no evidence.  [default: paper for the benchmark, otherwise reduced]",
 )
 @option("--data", type=PATH, help="Your .npz, .csv or .parquet instead; trains all samplers.")
-@option("--target", default="y", help="With --data: column of labels.")
-@option("--client", default="client", help="With --data: column of owners.")
+@option("--target", help="With --data: column of labels.  [default: y]")
+@option("--client", help="With --data: column of owners.  [default: client]")
 @option("--test", help="With --data: column that marks test samples.")
 @option("--client-info", type=PATH, help="With --data: table of the clients' properties.")
 @option("--m", type=click.IntRange(min=1), help="With --data: clients per round.")

@@ -24,7 +24,8 @@ KINDS = (
 def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
     """Show finished, running and remaining runs, the time left, and failures.
 
-    Without --config, this is the status of the last Snakemake call.
+    Without --config, this is the status of the last Snakemake call without run=NAME; of a named
+    run, add --config results/NAME/config.json.
     """
     if remove_other_versions:
         yield workflow.status.remove_other_versions(project)
@@ -97,7 +98,8 @@ def list_names(project: "Project", kind: str) -> Output:
 def show(project: "Project", name: str) -> Iterator[str]:
     """Show the settings, the runs and the origin of a JOB or of the run with a HASH.
 
-    Six digits of a hash suffice. Without --config, the jobs are those of the last Snakemake call.
+    Six digits of a hash suffice. Without --config, the jobs are those of the last Snakemake call
+    without run=NAME; of a named run, add --config results/NAME/config.json.
     """
     yield from workflow.show.show(name, project)
 
@@ -116,7 +118,8 @@ def export(project: "Project", names: tuple[str, ...], form: str, out: Path | No
     """Write finished runs as one tidy table, or for TensorBoard or Weights & Biases.
 
     The table has a row per value: paper, experiment, case, sampler, seed, at, metric and value, and
-    a column for each setting. Without --config, the runs are those of the last Snakemake call.
+    a column for each setting. Without --config, the runs are those of the last Snakemake call
+    without run=NAME; of a named run, add --config results/NAME/config.json.
     """
     return workflow.export.export(names, form, out, project)
 

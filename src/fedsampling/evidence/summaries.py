@@ -233,7 +233,8 @@ def _matches(value: str, options: str | Sequence[str] | None) -> bool:
 
 def load(path: Path) -> Summary:
     """Open and verify a summary."""
-    with decoding(path, "missing or corrupt", "delete it and rerun the command"):
+    draw_first = f"run 'fedsampling draw {path.parent.name}' first"
+    with decoding(path, "corrupt", "delete it and rerun the command", draw_first):
         table = noted_parquet.read(read_bytes(path))
         noted = noted_parquet.verified(table.schema, SUMMARY)
         rows = table.to_pandas()
@@ -252,7 +253,8 @@ def load(path: Path) -> Summary:
 
 def read_notes(path: Path) -> tuple[dict[str, Any], dict[str, tuple[float, str | None]]]:
     """Read a summary's resolved experiment, and the seconds and the device of each run by hash."""
-    with decoding(path, "missing or corrupt", "delete it and rerun the command"):
+    draw_first = f"run 'fedsampling draw {path.parent.name}' first"
+    with decoding(path, "corrupt", "delete it and rerun the command", draw_first):
         noted = noted_parquet.verified(pq.read_schema(pa.BufferReader(read_bytes(path))), SUMMARY)
         costs = {name: (seconds, device) for name, (seconds, device) in noted["costs"].items()}
         return noted["settings"], costs

@@ -249,7 +249,7 @@ def load_paper(key: str, papers: Path, named: str = "paper") -> Paper:
         "registered": read_registered(papers / key),
     }
     content = {**read_yaml(path), **other_files}
-    with naming(f"papers/{key}/paper.yaml"):
+    with naming(str(path)):
         paper = _without_shorthand(check(Paper, content, ""))
         problems = _unknown_names(paper)
         if paper.key != key:
@@ -311,6 +311,11 @@ def _unknown_names(paper: Paper) -> list[str]:
                     for word in ([used] if isinstance(used, str) else used)
                     if word not in options
                 ]
+    for name, settings in paper.experiments.items():
+        tuned_as = settings.get("tuned_as")
+        if isinstance(tuned_as, str) and tuned_as not in ("", *paper.experiments):
+            fix = nearest(tuned_as, paper.experiments)
+            lines.append(f"experiments.{name}.tuned_as: '{tuned_as}' is unknown; {fix}")
     return lines
 
 
@@ -344,12 +349,11 @@ def _rows(path: Path, *columns: str) -> list[dict[str, str]]:
     """Read a CSV file with the required `columns`; no rows if the file does not exist."""
     if not path.is_file():
         return []
-    name = f"papers/{path.parent.name}/{path.name}"
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file, restkey="", strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{name}: cannot be read ({error}); save it as CSV in UTF-8") from None
+        raise InputError(f"{path}: cannot be read ({error}); save it as CSV in UTF-8") from None
     if rows and (missing := [column for column in columns if column not in rows[0]]):
-        raise InputError(f"{name}: no column '{missing[0]}'; add it")
+        raise InputError(f"{path}: no column '{missing[0]}'; add it")
     return rows

@@ -114,8 +114,7 @@ def read_registered(folder: Path) -> dict[str, Registered]:
     path = folder / FILE
     if not path.is_file():
         return {}
-    place = f"papers/{folder.name}/{FILE}"
     return {
-        name: check(Registered, fields, f"{place}: {name}.")
+        name: check(Registered, fields, f"{path}: {name}.")
         for name, fields in read_record(path).items()
     }

@@ -7,27 +7,27 @@ An experiment of ``paper.yaml`` has the settings of the paper's size.  The value
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
-from fedsampling.base.errors import InputError, gathering, nearest
+from fedsampling.base.errors import InputError, check_known, gathering, nearest
 from fedsampling.base.families import load_members
 from fedsampling.base.nested import differences, flat, merge
+from fedsampling.base.record_errors import check_mapping
 from fedsampling.base.records import Positive, Strict, check, hashed_if_set
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.paper_modules import make_package
 from fedsampling.experiments.papers import Paper, check_names
 from fedsampling.experiments.registration import CONFIRM
 from fedsampling.experiments.selecting import NOT_AT, no_experiment
+from fedsampling.experiments.shorthand import SCALE_KEYS
 from fedsampling.experiments.simulations.simulation import Seeds, Simulation
+from fedsampling.samplers.protocol.base import Scheme
 from fedsampling.samplers.protocol.grids import drawn
 from fedsampling.samplers.protocol.in_settings import expand_star
-
-# Keys of an experiment that change its settings, or leave it out at a scale if they are null.
-SCALE_KEYS = ("quick", "reduced", "paper")
 
 
 class Experiment(Strict):
@@ -101,9 +101,11 @@ class Resolved(NamedTuple):
 
 def resolve_experiments(paper: Paper, config: Config) -> dict[str, Resolved]:
     """Resolve a paper's experiments at the configured scale, with the user's overrides."""
+    # Of selected experiments, `load_papers` has checked them, against the whole paper.
+    changes = {} if config.experiments else config.overrides.get(paper.key, {})
     problems = [
         f"overrides.{paper.key}.{name}: {no_experiment(name, paper)}"
-        for name, change in config.overrides.get(paper.key, {}).items()
+        for name, change in changes.items()
         if change is not None
         and name not in paper.experiments
         and paper.left_out.get(name) in (None, NOT_AT.format(config.scale))
@@ -141,12 +143,41 @@ def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
             f"{prefix}.problem_seed: has no effect with worlds, where each seed draws its own "
             "clients; remove one of the two"
         )
+    with gathering(problems):
+        _check_tuning(paper, name, experiment, prefix)
+    if tuned_as := changes.get("tuned_as"):
+        rows_of = {*paper.experiments, *paper.left_out, *paper.chosen}
+        with gathering(problems):
+            check_known([tuned_as], rows_of, f"{prefix}.tuned_as: '{{}}' is unknown")
     for case, sampler in _pairs(paper, name, experiment, config):
         with gathering(problems):  # every run is checked before the first one starts
             simulations[case, sampler] = run_settings(experiment, case, sampler, prefix)
     if problems:
         raise InputError(*dict.fromkeys(problems))
     return Resolved(experiment, simulations)
+
+
+def _check_tuning(paper: Paper, name: str, experiment: Experiment, prefix: str) -> None:
+    """Check the names in an experiment's ``chosen`` and ``always``.
+
+    The scale or overrides may have removed the case or the sampler, as in rows of chosen.csv.
+    """
+    written = paper.experiments[name]
+    cases = {*experiment.cases, *(written.get("cases") or ())}
+    samplers = {*experiment.samplers, *(written.get("samplers") or ())}
+    if "*" in samplers:
+        samplers |= Scheme.members().keys()
+    problems: list[str] = []
+    for key, names, known in (
+        ("chosen", experiment.chosen, samplers),
+        ("chosen", experiment.chosen.values(), cases),
+        ("always", experiment.always, cases),
+        ("always", chain(*experiment.always.values()), samplers),
+    ):
+        with gathering(problems):
+            check_known(names, known, f"{prefix}.{key}: '{{}}' is unknown")
+    if problems:
+        raise InputError(*problems)
 
 
 def _pairs(
@@ -206,10 +237,13 @@ def load_kinds(folder: Path) -> tuple[type[Simulation], ...]:
 def run_settings(experiment: Experiment, case: str, sampler: str, prefix: str = "") -> Simulation:
     """Return the checked settings of one case and sampler; `prefix` is the start of error lines."""
     changes, record = dict(experiment.cases[case]), experiment.samplers[sampler]
-    of_sampler = (changes.pop("samplers", None) or {}).get(sampler, {})
+    start = f"{prefix}." if prefix else ""
+    of_samplers = changes.pop("samplers", None) or {}
+    check_mapping(of_samplers, f"{start}cases.{case}.samplers")
+    of_sampler = of_samplers.get(sampler) or {}
+    check_mapping(of_sampler, f"{start}cases.{case}.samplers.{sampler}")
     draw = changes.pop("draw", None)
     settings = merge(experiment.settings, changes)
-    start = f"{prefix}." if prefix else ""
     if "sampler" in settings:
         raise InputError(f"{start}sampler: unknown key; did you mean 'samplers'?")
     settings["kind"] = experiment.kind

@@ -23,13 +23,13 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
         for key, names in selected.items()
         if key not in folders
     ]
-    if selected:
-        folders = {key: folder for key, folder in folders.items() if key in selected}
     problems += [
         f"overrides.{key}: not among the selected papers; {nearest(key, folders)}"
         for key in config.overrides
         if key not in folders
     ]
+    if selected:
+        folders = {key: folder for key, folder in folders.items() if key in selected}
     loaded = {}
     for key, folder in folders.items():
         with gathering(problems):
@@ -42,7 +42,15 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
             }
             left_out |= {name: "left out" for name, change in changes.items() if change is None}
             paper = without(paper, left_out)
-            loaded[key] = only(paper, selected[key]) if selected else paper
+            if selected:
+                # `only` removes experiments whose overrides are valid and have no effect.
+                problems += [
+                    f"overrides.{key}.{name}: {no_experiment(name, paper)}"
+                    for name in changes
+                    if name not in paper.experiments and name not in paper.left_out
+                ]
+                paper = only(paper, selected[key])
+            loaded[key] = paper
     if problems:
         raise InputError(*problems)
     return loaded
@@ -113,4 +121,11 @@ def folders_of(config: Config, papers: Path) -> dict[str, Path]:
         folders = [Path(name) if "/" in name else papers / name for name in config.papers]
     if not folders:
         raise InputError(NO_PAPERS.format(papers))
-    return {folder.name: folder for folder in folders}
+    by_name: dict[str, Path] = {}
+    for folder in folders:
+        if (first := by_name.setdefault(folder.name, folder)) != folder:
+            raise InputError(
+                f"papers: {first} and {folder} have the same name, by which results are stored; "
+                "rename one of the two, or remove it"
+            )
+    return by_name

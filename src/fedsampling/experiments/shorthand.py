@@ -13,7 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.record_errors import check_mapping
 
+# Keys of an experiment that change its settings, or leave it out at a scale if they are null.
+SCALE_KEYS = ("quick", "reduced", "paper")
 TUNING = "tuning_"  # samplers are tuned, on each dataset
 FACTOR = re.compile(r"(\d+|\d*\.\d+)x")
 PRODUCT_DIGITS = 12  # 0.2x of 0.1 is 0.02, not 0.020000000000000004
@@ -23,6 +26,9 @@ def write_out(experiments: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, 
     """Return the experiments with factors multiplied, and with the twins that tune them."""
     plain: dict[str, dict[str, Any]] = {}
     for name, written in experiments.items():
+        for key in ("cases", "samplers", "tuning", *SCALE_KEYS):
+            if (changes := written.get(key)) is not None:
+                check_mapping(changes, f"experiments.{name}.{key}")
         experiment = {key: value for key, value in written.items() if key != "tuning"}
         if isinstance(cases := experiment.get("cases"), dict):
             experiment["cases"] = {

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsampling.base.families import OWN_FILE, members_within
+from fedsampling.base.files import digest
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.fingerprints import PAPERS, fingerprint, of_package, own_code, path_of
 from fedsampling.experiments.papers import Paper
@@ -95,6 +96,13 @@ class Job:
     def simulation(self) -> Simulation:
         """The checked settings that its runs share."""
         return self.kind.model_validate(self.runs[0].settings)
+
+    @cached_property
+    def settings_digest(self) -> str:
+        """Digest of what all runs of its case and sampler share: settings, and source of data."""
+        first = self.runs[0]
+        shared = {key: first.settings[key] for key in first.settings if key != "problem_seed"}
+        return digest([shared, first.data])
 
     @property
     def counter(self) -> str | None:

@@ -24,8 +24,11 @@ class Measured:
 
 
 def measurement_key(job: Job) -> str:
-    """Return the key of a job's measurement: experiment, case and sampler."""
-    return f"{job.paper}/{job.experiment}/{job.case}/{job.sampler}"
+    """Return the key of a job's measurement: experiment, case and sampler, with their settings.
+
+    Each scale has other settings, and so has a changed ``paper.yaml``.
+    """
+    return f"{job.paper}/{job.experiment}/{job.case}/{job.sampler}/{job.settings_digest}"
 
 
 def load_measurements(results: Path) -> dict[str, Measured]:

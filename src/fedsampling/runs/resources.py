@@ -51,7 +51,7 @@ def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster) -> Need:
     default = DEFAULTS.get(job.runs[0].settings["kind"]) or replace(
         PAPER_KIND_DEFAULT, gpu=job.uses_gpu
     )
-    cost = measured.get(measurement_key(job))
+    cost = measured.get(measurement_key(job)) if measured else None  # a key takes time
     if cost is None:
         return default
     fits = (cost.device != "cpu") == (default.gpu and cluster.gpu != "none")

@@ -140,7 +140,7 @@ def load(path: Path) -> Result:
     content = read_bytes(path)
     with decoding(path, "truncated or not a result file", fix):
         arrow = read(content)
-        metadata = verified(arrow.schema, RUN)
+        metadata = _with_identity(verified(arrow.schema, RUN))
         table = _plain(arrow.select(COLUMNS).to_pandas())
         intact = digest(table) == metadata["digest"]
     if not intact:
@@ -235,7 +235,8 @@ def _load_file(path: Path, changed: int) -> Mapping[str, Result]:
     lines: dict[bytes, bytes] = {}  # runs of an experiment mostly have the same metrics
     ends = np.cumsum(rows["at"].combine_chunks().value_lengths().to_numpy())
     runs = {}
-    for metadata, begin, end in zip(map(json.loads, texts), [0, *ends], ends, strict=False):
+    for text, begin, end in zip(texts, [0, *ends], ends, strict=False):
+        metadata = _with_identity(json.loads(text))
         part = every.cut(begin, end)
         key = part.metric.tobytes()
         if key not in lines:
@@ -246,6 +247,13 @@ def _load_file(path: Path, changed: int) -> Mapping[str, Result]:
     if rows["hash"].to_pylist() != list(runs):
         raise ValueError("the hashes do not match the runs")
     return runs
+
+
+def _with_identity(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return a run's metadata; an error if they lack what identifies it."""
+    if missing := {"hash", "code"} - metadata.keys():
+        raise ValueError(f"the metadata lack {min(missing)}")
+    return metadata
 
 
 def _flat(rows: pa.Table) -> Rows:

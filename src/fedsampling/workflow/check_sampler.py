@@ -18,6 +18,7 @@ from fedsampling.cli import main
 import fedsampling.samplers.checks.check, fedsampling.samplers.users.one_run
 faulthandler.dump_traceback_later(float(sys.argv.pop(1)), exit=True)
 main()"""
+MAX_SECONDS = 86_400
 _CALL = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
 
 
@@ -28,6 +29,8 @@ def check_in_subprocess(
 
     `failures`: text of this setting, as in YAML.
     """
+    if not 0 < seconds <= MAX_SECONDS:  # also NaN
+        raise InputError(f"--timeout {seconds:g}: invalid; must be at most {MAX_SECONDS}, or 0")
     python = [sys.executable, "-P", "-X", "faulthandler", "-c", _CHECK, str(seconds)]
     with_failures = [] if failures is None else [f"--failures={failures}"]
     command = [*python, "check-sampler", "--timeout", "0", *with_failures, "--", name, *options]
@@ -43,10 +46,10 @@ def check_in_subprocess(
         cause = signal.Signals(-status).name
         raise InputError(f"{name}: the check ended with {cause}{_place(err, name)}; fix the file")
     if status not in (0, 2) or (status and not err):
-        raise InputError(
-            f"{name}: the check ended with status {status} and no result; "
-            "a sampler must not end the process"
-        )
+        reason = "and no result; a sampler must not end the process"
+        if "Traceback (" in err:
+            reason = f"({err.strip().splitlines()[-1]}); report it, or change the sampler"
+        raise InputError(f"{name}: the check ended with status {status} {reason}")
     print(process.stdout, end="")
     print(err, end="", file=sys.stderr)
     return status

@@ -19,7 +19,7 @@ from fedsampling.experiments.registration import CONFIRM
 from fedsampling.experiments.selecting import load_papers
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.places import CARDS, PAPERS, PUBLISHED, RESULTS, published_runs
-from fedsampling.samplers.users.files import load_file
+from fedsampling.samplers.users.files import joint_name, load_file
 from fedsampling.workflow.best_scale import at_best
 
 # Maximum number of quick-scale jobs that share a process.  Starting a process takes two seconds of
@@ -38,7 +38,7 @@ class Plan:
     due: frozenset[str]  # names of the jobs with runs that are not published; none at scale best
     experiments: Mapping[str, dict[str, Any]]  # every resolved experiment, by ``paper/experiment``
     uses: Mapping[str, tuple[DatasetUse, ...]]  # how the papers use each dataset
-    users_samplers: Mapping[str, str]  # files of the user's samplers, by the samplers' names
+    users_samplers: Mapping[str, str]  # users' files, by the joint name of their samplers
 
     def paper(self, key: str) -> Paper:
         """Return a paper."""
@@ -218,5 +218,5 @@ def resolve(config: Config, papers: Path, results: Path) -> Plan:
         ),
         settings,
         dataset_uses(job for job in by_name.values() if job.experiment_id not in twins),
-        {load_file(Path(file))[-1].named: file for file in config.schemes},
+        {joint_name(load_file(Path(file))): file for file in config.schemes},
     )

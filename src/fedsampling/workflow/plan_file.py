@@ -5,13 +5,16 @@
 3. The jobs, as a JSON array.  Jobs of one case and sampler, which differ only in their seeds, share
    an entry.  This line is most of the file.  If no job has to run, as at scale best, most commands
    never parse it.
+
+Somebody may have sent the file: names in it that become paths are checked.
 """
 
 import gc
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cached_property
 from itertools import groupby
@@ -19,14 +22,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedsampling.base import input_states
-from fedsampling.base.files import write_text
+from fedsampling.base.errors import InputError
+from fedsampling.base.files import decoding, write_text
 from fedsampling.base.records import check
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.dataset_uses import DatasetUse
-from fedsampling.experiments.papers import Paper
+from fedsampling.experiments.papers import Paper, check_names
 from fedsampling.experiments.selecting import folders_of
 from fedsampling.experiments.specs import Job, RunSpec
 from fedsampling.workflow.plan import Plan
+
+DELETE = "delete it and run the same command again"
+HEXADECIMAL = re.compile("[0-9a-f]*")  # hashes of runs and of code are parts of file names
 
 
 class Planned(NamedTuple):
@@ -58,6 +65,8 @@ def write_plan(path: Path, key: str, planned: Planned) -> None:
 def read_plan(path: Path, key: str | None, config: Config, folder: Path) -> Planned | None:
     """Read a plan; None if it is missing, corrupt, of another key, or if an input has changed.
 
+    A plan of another version of this package may lack keys; then it is None, too.
+
     `key`: None accepts a plan that is out of date. `folder`: holds the papers. What the file says
     of folders is ignored, as they hold code that jobs run.
     """
@@ -67,17 +76,23 @@ def read_plan(path: Path, key: str | None, config: Config, folder: Path) -> Plan
         return None
     if digest != _digest(lines):
         return None
-    first, entries = lines.splitlines()
-    content = json.loads(first)
-    input_states.remember(content["inputs"])  # also of a plan that is out of date
-    if key is not None and (content["key"] != key or input_states.changed(content["inputs"])):
-        return None
     folders = folders_of(config, folder)
-    papers = {
-        name: check(Paper, {**fields, "folder": folders.get(name, folder / name)}, "")
-        for name, fields in content["papers"].items()
-    }
-    jobs = _Jobs(entries, papers)
+    with suppress(InputError, AttributeError, KeyError, TypeError, ValueError):
+        first, entries = lines.splitlines()
+        content = json.loads(first)
+        input_states.remember(content["inputs"])  # also of a plan that is out of date
+        if key is None or (content["key"] == key and not input_states.changed(content["inputs"])):
+            papers = {
+                name: check(Paper, {**fields, "folder": folders.get(name, folder / name)}, "")
+                for name, fields in check_names(content["papers"]).items()
+            }
+            return _planned(content, papers, _Jobs(path, entries, papers), config)
+    return None
+
+
+def _planned(
+    content: dict[str, Any], papers: Mapping[str, Paper], jobs: "_Jobs", config: Config
+) -> Planned:
     plan = Plan(
         config=config,
         papers=papers,
@@ -85,7 +100,7 @@ def read_plan(path: Path, key: str | None, config: Config, folder: Path) -> Plan
         due=jobs.due if content["some_due"] else frozenset(),
         experiments=content["experiments"],
         uses={name: tuple(map(_use, used)) for name, used in content["uses"].items()},
-        users_samplers=content["users_samplers"],
+        users_samplers=check_names(content["users_samplers"]),
     )
     return Planned(plan, content["digests"], content["inputs"])
 
@@ -120,8 +135,8 @@ def _entries(plan: Plan) -> Iterator[dict[str, Any]]:
 class _Jobs(Mapping[str, Job]):
     """Jobs of a plan by name; their line is parsed at the first use."""
 
-    def __init__(self, entries: str, papers: Mapping[str, Paper]) -> None:
-        self._entries, self._papers = entries, papers
+    def __init__(self, path: Path, entries: str, papers: Mapping[str, Paper]) -> None:
+        self._path, self._entries, self._papers = path, entries, papers
 
     def __getitem__(self, name: str) -> Job:
         return self._parsed[0][name]
@@ -141,7 +156,7 @@ class _Jobs(Mapping[str, Job]):
     def _parsed(self) -> tuple[dict[str, Job], frozenset[str]]:
         jobs: dict[str, Job] = {}
         due = set()
-        with _no_collection():
+        with _no_collection(), decoding(self._path, "invalid", DELETE):
             for entry in json.loads(self._entries):
                 for block, is_due, seeds in entry["blocks"]:
                     job = self._job(entry, block, seeds)
@@ -152,14 +167,18 @@ class _Jobs(Mapping[str, Job]):
 
     def _job(self, entry: Mapping[str, Any], block: int, seeds: list[tuple[int, str]]) -> Job:
         paper, experiment, case, sampler = entry["of"]
+        check_names(dict.fromkeys((experiment, case, sampler)))
+        hashes = (entry["code"], *(key for _, key in seeds))
+        if not all(map(HEXADECIMAL.fullmatch, hashes)):
+            raise ValueError("a hash has other characters than hexadecimal digits")
         settings, data, scheme = entry["settings"], entry["data"], entry["scheme"]
         return Job(
             paper=paper,
             experiment=experiment,
             case=case,
             sampler=sampler,
-            block=block,
-            runs=tuple(RunSpec(settings, data, seed, scheme, key) for seed, key in seeds),
+            block=int(block),
+            runs=tuple(RunSpec(settings, data, int(seed), scheme, key) for seed, key in seeds),
             folder=self._papers[paper].folder,
             code=entry["code"],
             files=tuple(entry["files"]),

@@ -154,10 +154,20 @@ def why_unfinished(project: Project, paper: str, experiment: str) -> str:
 
 
 def _failures(project: Project, logs: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the log of each job whose last attempt failed, with its last error."""
+    """Yield the log of each step of the plan whose last attempt failed, with its last error."""
+    plan = project.plan
+    # The folder may also have logs of other runs, and of steps that have left the plan.
+    steps = {f"simulate/{name}" for name in (*plan.jobs, *plan.batches)}
+    steps |= {f"draw/{paper}" for paper in plan.papers}
+    steps |= {f"fetch/{dataset}" for job in plan.jobs.values() for dataset in job.files}
+    steps |= {f"card/{dataset}" for dataset in (*plan.cards, "without_files")}
+    steps |= {f"compare/{name}" for name in plan.users_samplers} | {"report", "recheck"}
     for path in sorted(logs.rglob("*.log")):
-        step, _, name = str(path.relative_to(logs).with_suffix("")).partition("/")
-        jobs = project.plan.batches.get(name, [name])
+        log = str(path.relative_to(logs)).removesuffix(".log")
+        if log not in steps:
+            continue
+        step, _, name = log.partition("/")
+        jobs = plan.batches.get(name, [name])
         if step == "simulate" and all(project.manifest(job).is_file() for job in jobs):
             continue  # finished; any messages are warnings
         if error := _last_error(path):

@@ -109,11 +109,7 @@ def _place(
 
 def _only(project: Project, names: Sequence[str]) -> Project:
     """Return the project with only these experiments, in a separate folder."""
-    overrides = {
-        paper: {key: value for key, value in changes.items() if f"{paper}/{key}" in names}
-        for paper, changes in project.config.overrides.items()
-    }
-    return project.with_config(experiments=list(names), overrides=overrides).in_subfolder(FOLDER)
+    return project.with_config(experiments=list(names)).in_subfolder(FOLDER)
 
 
 def _run(project: Project, echo: Callable[[str], None]) -> int:

@@ -9,6 +9,7 @@ from fedsampling.base.arrays import Array, Ints
 from fedsampling.base.streams import Draws
 from fedsampling.clients.delays import Delays
 from fedsampling.learning.training.participation import count_distinct
+from fedsampling.samplers.protocol.base import requests_of_needs
 from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Slots
 
@@ -43,8 +44,6 @@ INFORMATION_COSTS = {
     "updates": "free: clients send them anyway",
     "work_losses": "32 bits from each slot that trained, with its update",
 }
-EVERY_ROUND = frozenset({"losses", "batch_losses"})  # requested before every selection
-FIRST_ROUND = frozenset({"heterogeneity", "gradients"})  # requested from all clients before round 0
 
 
 def bits(
@@ -117,17 +116,15 @@ def seconds(
     `shares`, shape (n,): fraction of its delay that a request takes each client; one by default.
     Returns shape (runs,): ``seconds``: the largest delay of the clients that train.
     ``asking_seconds``: the largest delay of the clients that had to compute something before the
-    selection.  These are the clients that the sampler names; otherwise all available clients in
-    every round if it needs losses, and all clients before the first round if it needs features or
-    gradients.
+    selection.  These are the clients that the sampler names; otherwise those of
+    :func:`~fedsampling.samplers.protocol.base.requests_of_needs`.
     """
     duration = delays.round_seconds(rng.seeds[:, None], rng.round, np.arange(len(delays.base)))
     trained = np.zeros(duration.shape, np.bool_)
     trained[slots.run, slots.client] = True
     requested = sampler.asked()
     if requested is None:
-        requested = np.full(duration.shape, rng.round == 0 and bool(FIRST_ROUND & sampler.needs))
-        requested[:, offered] |= bool(EVERY_ROUND & sampler.needs)
+        requested = requests_of_needs(sampler.needs, rng.round, offered, len(delays.base))
     requests = duration if shares is None else duration * shares
     return {
         "seconds": np.where(trained, duration, 0.0).max(1),

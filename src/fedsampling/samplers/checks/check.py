@@ -159,6 +159,8 @@ def from_words(name: str, words: Sequence[str]) -> list[Scheme]:
         key, equals, value = word.partition("=")
         if not equals:
             raise InputError(f"{word}: not a setting; write it as key=value")
+        if key == "name":
+            raise InputError(f"{word}: the sampler is {name!r} already; remove {word}")
         settings[key] = parse_yaml(value, key)
     if not name.endswith(".py"):
         return [make_scheme(name, **settings)]

@@ -11,7 +11,7 @@ from fedsampling.base.errors import InputError, described, naming, nearest
 from fedsampling.base.streams import stream
 from fedsampling.clients.failures import Reporting
 from fedsampling.samplers.checks.populations import N, Population, setup
-from fedsampling.samplers.checks.rounds import Round, one_run, play_round, play_rounds, same_round
+from fedsampling.samplers.checks.rounds import Round, difference, one_run, play_round, play_rounds
 from fedsampling.samplers.checks.validation import WEIGHT_SUM_HINT, WEIGHT_SUM_RANGE
 from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 from fedsampling.samplers.protocol.prepared import Prepared, prepared
@@ -109,15 +109,15 @@ def _reproducibility_fault(
     """Repeat some runs, alone and in another order, and compare the draws."""
     repeated = [play_rounds(make, population, seeds, ROUNDS) for _ in range(2)]
     for t, (first, second) in enumerate(zip(*repeated, strict=True)):
-        if not same_round(first, second):
-            return f"round {t}: the same seeds give different draws; draw from `rng` only"
+        if differs := difference(first, second):
+            return f"round {t}: the same seeds give different {differs}; draw from `rng` only"
     for subset in (seeds, seeds[::-1], seeds[5:6]):
         for t, played in enumerate(play_rounds(make, population, subset, ROUNDS)):
             for row, seed in enumerate(subset):
-                if not same_round(one_run(played, row), one_run(rounds[t], int(seed))):
+                if differs := difference(one_run(played, row), one_run(rounds[t], int(seed))):
                     return (
-                        f"round {t}: a run's draws depend on the runs that are stacked with it; "
-                        "draw from `rng` only, by run"
+                        f"round {t}: a run's {differs} depend on the runs that are stacked with "
+                        "it; draw from `rng` only, by run"
                     )
     return ""
 
@@ -129,7 +129,7 @@ def _memory_fault(make: Callable[[Ints], Prepared], population: Population, seed
         play_round(first, population, seeds, t)
     second.restore({name: np.array(value) for name, value in first.saved().items()})
     last = [play_round(sampler, population, seeds, ROUNDS - 1) for sampler in (first, second)]
-    if same_round(*last):
+    if not difference(*last):
         return ""
     return (
         "state: the memory is lost with the object; store it in attributes without an underscore, "
@@ -160,10 +160,12 @@ def _weight_faults(
 def _client_weights(rounds: Sequence[Round], population: Population) -> Array:
     """Sum the weights of each client's slots, shape (rounds, runs, n)."""
     n = len(population.p)
-    totals = [
-        np.bincount(slots.run * n + slots.client, omega * slots.scale, runs * n).reshape(runs, n)
-        for slots, omega, runs in rounds
-    ]
+    totals = []
+    for played in rounds:
+        slots, runs = played.slots, played.runs
+        rows = slots.run * n + slots.client
+        total = np.bincount(rows, played.omega * slots.scale, runs * n)
+        totals.append(total.reshape(runs, n))
     return np.stack(totals)
 
 

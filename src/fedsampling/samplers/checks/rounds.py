@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsampling.base.arrays import Array, Ints
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError
 from fedsampling.base.streams import Draws, stream
 from fedsampling.clients.failures import Reporting, draw
@@ -18,16 +18,19 @@ from fedsampling.samplers.checks.populations import (
     observations,
 )
 from fedsampling.samplers.checks.validation import Checked
+from fedsampling.samplers.protocol.base import requests_of_needs
 from fedsampling.samplers.protocol.prepared import Prepared
 from fedsampling.samplers.protocol.slots import Reports, Slots, View
 
 
 class Round(NamedTuple):
-    """A sampler's slots and weights in one round of some runs."""
+    """A sampler's slots and weights in one round of some runs, and what it was charged for."""
 
     slots: Slots
     omega: Array
     runs: int
+    exchange_bits: Array  # shape (runs,)
+    asked: Bools  # shape (runs, n)
 
 
 def play_rounds(
@@ -96,7 +99,12 @@ def play_round(
         sampler.learn()
     if requested is not None and np.shape(requested) != (len(seeds), n):
         raise InputError(f"asked: shape {np.shape(requested)}; must be (runs, n), {len(seeds), n}")
-    return Round(slots, omega, len(seeds))
+    if bits is None:
+        bits = np.zeros(len(seeds))
+    if requested is None:
+        of_needs = requests_of_needs(sampler.needs, t, view.offered, n)
+        requested = np.tile(of_needs, (len(seeds), 1))
+    return Round(slots, omega, len(seeds), np.asarray(bits), np.asarray(requested))
 
 
 def one_run(played: Round, run: int) -> Round:
@@ -104,15 +112,21 @@ def one_run(played: Round, run: int) -> Round:
     slots = played.slots
     rows = slots.run == run
     part = slots.at(rows)
-    return Round(replace(part, run=part.run * 0), played.omega[rows], 1)
+    bits, requested = played.exchange_bits[[run]], played.asked[[run]]
+    return Round(replace(part, run=part.run * 0), played.omega[rows], 1, bits, requested)
 
 
-def same_round(first: Round, second: Round) -> bool:
-    """Whether two rounds have the same slots and weights."""
+def difference(first: Round, second: Round) -> str:
+    """Name what differs between two rounds: draws, or a cost; empty if they are the same."""
     pairs = [(first.omega, second.omega)]
     for name in ("run", "client", "scale", "times"):
         pairs.append((getattr(first.slots, name), getattr(second.slots, name)))
-    return all(np.array_equal(a, b) for a, b in pairs)
+    if not all(np.array_equal(a, b) for a, b in pairs):
+        return "draws"
+    costs = ("exchange_bits", "asked")
+    pairs = [(getattr(first, name), getattr(second, name)) for name in costs]
+    differs = (name for name, pair in zip(costs, pairs, strict=True) if not np.array_equal(*pair))
+    return next(differs, "")
 
 
 class _Observed(dict[str, Any]):

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsampling.base.arrays import Array, Bools
+from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import InputError, nearest
 from fedsampling.base.families import Named
 from fedsampling.base.records import check
@@ -59,6 +59,8 @@ NETWORK_NEEDS = frozenset(
 CONVEX_NEEDS = frozenset(
     {"batch_gradients", "client_gradients", "mean_norms", "optimum", "sample_norms"}
 )
+EVERY_ROUND = frozenset({"losses", "batch_losses"})  # requested before every selection
+FIRST_ROUND = frozenset({"heterogeneity", "gradients"})  # requested from all clients before round 0
 FailureWeights = Literal["divide", "average", "own"]
 FAILURE_WEIGHTS = get_args(FailureWeights)
 
@@ -267,6 +269,17 @@ class Scheme(Named, package="fedsampling.samplers"):
             cls.counts = (attributes["counts"],)
         if cls.is_stacked:
             _check_form(cls)
+
+
+def requests_of_needs(needs: Set[str], round: int, offered: Ints, clients: int) -> Bools:
+    """Return the clients that must compute something before a selection, shape (clients,).
+
+    These are all available clients if ``needs`` has losses, and in the first round all clients if
+    it has features or gradients.
+    """
+    requested = np.full(clients, round == 0 and bool(FIRST_ROUND & needs))
+    requested[offered] |= bool(EVERY_ROUND & needs)
+    return requested
 
 
 def _check_form(cls: type[Scheme]) -> None:

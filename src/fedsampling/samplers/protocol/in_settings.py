@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from fedsampling.base.errors import InputError, nearest
+from fedsampling.base.record_errors import check_mapping
 from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS, DataScheme, Scheme
 
 
@@ -48,6 +49,8 @@ def expand_star(
     """
     common = records["*"]
     labelled = {label: record for label, record in records.items() if label != "*"}
+    for label, record in labelled.items():
+        check_mapping(record or {}, label)
     named = {(record or {}).get("name", label) for label, record in labelled.items()}
     members = {
         name: sampler

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from fedsampling.base.code import check_allowed, helpers
@@ -45,3 +46,8 @@ def load_file(path: Path) -> tuple[type[Scheme], ...]:
             check_known(member.grid, keys, f"grid of {member.named}: '{{}}' is no setting")
             drawn(member.named, 1)
     return members
+
+
+def joint_name(members: Iterable[type[Scheme]]) -> str:
+    """Return the name of a comparison of users' samplers, which is also its folder."""
+    return "-".join(member.named for member in members)

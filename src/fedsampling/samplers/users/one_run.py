@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from fedsampling.base.arrays import Array, Bools, Ints
 from fedsampling.base.errors import CodeError, InputError, blaming
 from fedsampling.base.streams import Draws
-from fedsampling.samplers.protocol.base import Scheme
+from fedsampling.samplers.protocol.base import Scheme, requests_of_needs
 from fedsampling.samplers.protocol.guest import lent, pack, unpack
 from fedsampling.samplers.protocol.slots import Setup, Slots, View
 from fedsampling.samplers.users.described import as_array, described_value
@@ -214,29 +214,47 @@ class StackedRuns:
         """Add nothing; this needs the stacked form."""
 
     def exchange_bits(self, state: Runs, slots: Slots, view: View) -> Array | None:
-        """Return the bits of each run's exchange, shape (runs,)."""
-        returned = [sampler.exchange_bits() for sampler in state.samplers]
-        bits = [count for count in returned if count is not None]
-        if len(bits) < len(returned):
+        """Return the bits of each run's exchange, shape (runs,); zero in runs without one.
+
+        None depends on the class alone, so that a run has the same costs in every job.
+        """
+        if type(self._sampler).exchange_bits is Sampler.exchange_bits:
             return None
-        if wrong := [count for count in bits if not 0 <= count < np.inf]:
-            fault = f"exchange_bits returned {wrong[0]}; must be a number of bits"
-            raise self._fault(view, fault)
+        returned = [sampler.exchange_bits() for sampler in state.samplers]
+        bits = [0 if count is None else count for count in returned]
+        for count in bits:
+            if not (_is_number(count) and 0 <= count < np.inf):
+                fault = f"exchange_bits returned {count!r:.60}; must be a number of bits"
+                raise self._fault(view, fault)
         return np.array(bits, np.float64)
 
     def measured(self, state: Runs, slots: Slots, omega: Array, view: View) -> Mapping[str, Array]:
         """Return the quantities that the runs record, each of shape (runs,)."""
         rows = [sampler.measured() for sampler in state.samplers]
+        for row in rows:
+            if not (isinstance(row, Mapping) and all(map(_is_number, row.values()))):
+                fault = f"measured returned {row!r:.60}; must be a dict of numbers"
+                raise self._fault(view, fault)
+            if odd := sorted(map(str, row.keys() ^ rows[0].keys())):
+                fault = f"measured returned {odd[0]!r} in some runs only; return it in every run"
+                raise self._fault(view, f"{fault}, NaN where there is none")
         return {name: np.array([row[name] for row in rows], np.float64) for name in rows[0]}
 
     def asked(self, state: Runs, view: View) -> Bools | None:
-        """Return the clients that had to compute something, shape (runs, n)."""
-        requested = [sampler.asked() for sampler in state.samplers]
-        if any(clients is None for clients in requested):
+        """Return the clients that had to compute something, shape (runs, n).
+
+        None depends on the class alone, as for :meth:`exchange_bits`.
+        """
+        if type(self._sampler).asked is Sampler.asked:
             return None
-        mask = np.zeros((len(requested), len(view.p)), np.bool_)
-        for run, clients in enumerate(requested):
-            mask[run, self._valid_clients(view, clients, "asked")] = True
+        n = len(view.p)
+        mask = np.zeros((len(state.samplers), n), np.bool_)
+        for run, sampler in enumerate(state.samplers):
+            clients = sampler.asked()
+            if clients is None:
+                mask[run] = requests_of_needs(sampler.needs, view.round, view.offered, n)
+            else:
+                mask[run, self._valid_clients(view, clients, "asked")] = True
         return mask
 
     def saved(self, state: Runs) -> dict[str, NDArray[Any]]:
@@ -325,6 +343,11 @@ def _memory(sampler: Sampler) -> dict[str, Any]:
         for name, value in vars(sampler).items()
         if not name.startswith("_") and name not in fields
     }
+
+
+def _is_number(value: Any) -> bool:
+    array = as_array(value)
+    return array.ndim == 0 and array.dtype.kind in "biuf"
 
 
 def _run_slices(slots: Slots, runs: int) -> list[slice]:

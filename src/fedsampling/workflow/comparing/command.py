@@ -11,7 +11,7 @@ from fedsampling.base.errors import InputError, check_known, naming
 from fedsampling.experiments.cross_matrix import CROSS_MATRIX
 from fedsampling.experiments.resolving import resolved_settings
 from fedsampling.samplers.protocol.base import Scheme
-from fedsampling.samplers.users.files import load_file
+from fedsampling.samplers.users.files import joint_name, load_file
 from fedsampling.workflow.comparing.by_dataset import ByDataset
 from fedsampling.workflow.comparing.entries import Entry, all_entries, check_entry
 from fedsampling.workflow.comparing.own_problem import OwnProblem
@@ -51,11 +51,10 @@ def compare(request: Request, project: Project, echo: Echo) -> int:
     end = None if minutes is None else time.monotonic() + 60 * minutes
     members = list(dict.fromkeys(member for file in files for member in load_file(file)))
     is_step = all(str(file) in project.config.schemes for file in files)
-    made = project.made(f"compare/{members[-1].named}")
+    made = project.made(f"compare/{joint_name(members)}")
     with made.making() if is_step else nullcontext():
         comparison, common = _competition(request, members, project, echo)
-        names = [member.named for member in members]
-        run = "compare/" + "-".join(filter(None, [*names, request.problem.name]))
+        run = "compare/" + "-".join(filter(None, [joint_name(members), request.problem.name]))
         if comparison.matrix.config.scale == "paper" and not request.problem:
             by_dataset = ByDataset(comparison, run, request.cores, end, echo)
             return by_dataset.train_and_rank(is_benchmark=not request.datasets)

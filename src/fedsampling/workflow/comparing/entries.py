@@ -24,6 +24,8 @@ def all_entries(members: Sequence[type[Scheme]], words: Sequence[str]) -> dict[s
         key, equals, value = word.partition("=")
         if not equals:
             raise InputError(f"--set {word}: not a setting; write it as key=value")
+        if key == "name":
+            raise InputError(f"--set {word}: your files name the samplers; remove it")
         parts = [value] if value[:1] in ("[", "{") else value.split(",")
         values.setdefault(key, []).extend(part.strip() for part in parts)
     entries = {}

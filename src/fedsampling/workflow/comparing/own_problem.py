@@ -23,8 +23,8 @@ from fedsampling.samplers.protocol.base import Scheme
 ABSENT = "requires every client to be available in every round"
 REPLACED_EXPERIMENT = "digit"  # whose data are replaced
 ONLY_WITH_DATA = (
-    *("rounds", "seeds", "learning_rates", "test", "client_info", "m", "failures"),
-    "availability",
+    *("target", "client", "test", "client_info", "m", "failures", "availability"),
+    *("rounds", "seeds", "learning_rates"),
 )
 CLIENTS_PER_SELECTED, MAX_SELECTED = 5, 10  # one client in five is selected, at most ten
 
@@ -35,16 +35,16 @@ class OwnProblem:
 
     They replace those of the cross matrix.  No finished run matches, so all samplers are trained.
 
-    `target`, `client` and `test` are columns of the file `data`; `test` marks test samples. `m` is
-    the number of clients per round, for samplers that have one. `failures` and `availability` are
-    settings of an experiment, as YAML. `model` is ``my_model.py:Net``, or the name of one of the
-    package's models; `loss` a function in the model's file. `learning_rates` is the grid of tuning,
-    such as ``0.1,0.3``.
+    `target` (by default ``y``), `client` (``client``) and `test` are columns of the file `data`;
+    `test` marks test samples. `m` is the number of clients per round, for samplers that have one.
+    `failures` and `availability` are settings of an experiment, as YAML. `model` is
+    ``my_model.py:Net``, or the name of one of the package's models; `loss` a function in the
+    model's file. `learning_rates` is the grid of tuning, such as ``0.1,0.3``.
     """
 
     data: Path | None = None
-    target: str = "y"
-    client: str = "client"
+    target: str | None = None
+    client: str | None = None
     test: str | None = None
     client_info: Path | None = None
     m: int | None = None
@@ -62,9 +62,10 @@ class OwnProblem:
                 "--loss: no effect without --model FILE:NAME; add it, or remove --loss"
             )
         for option in ONLY_WITH_DATA:
-            if getattr(self, option) and self.data is None:
+            if getattr(self, option) is not None and self.data is None:
                 name = f"--{option.replace('_', '-')}"
                 raise InputError(f"{name}: no effect without --data; add it, or remove {name}")
+        self._rates()  # refuses an invalid grid before any work
 
     def __bool__(self) -> bool:
         return self.data is not None or self.model is not None
@@ -144,11 +145,13 @@ class OwnProblem:
         return reasons
 
     def _rates(self) -> list[float]:
+        if self.learning_rates is None:
+            return []
         try:
-            rates = [float(word) for word in (self.learning_rates or "").split(",") if word.strip()]
+            rates = [float(word) for word in self.learning_rates.split(",") if word.strip()]
         except ValueError:
-            rates = [-1.0]
-        if any(not 0 < rate < np.inf for rate in rates):
+            rates = []
+        if not rates or any(not 0 < rate < np.inf for rate in rates):
             raise InputError(
                 f"--learning-rates {self.learning_rates}: invalid; must be positive numbers, "
                 "such as 0.1,0.3,1"
@@ -177,7 +180,7 @@ class OwnProblem:
 
     @property
     def _dataset(self) -> dict[str, Any]:
-        columns = {"target": self.target, "client": self.client}
+        columns = {"target": self.target or "y", "client": self.client or "client"}
         if self.test is not None:
             columns["test"] = self.test
         if self.client_info is not None:
