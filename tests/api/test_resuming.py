@@ -84,7 +84,7 @@ def test_a_training_stopped_by_ctrl_c_resumes_to_the_bit(model, tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
     assert len([*tmp_path.glob("checkpoints/*.npz")]) == 1
     pd.testing.assert_frame_equal(train(), expected, check_exact=True)
-    assert started[1].rounds == [6, 7, 8, 9, 10, 11]
+    assert started[1].rounds == [6, 7, 8, 9, 10, 11, 12]
     assert [*tmp_path.glob("checkpoints/*")] == []
     assert [*tmp_path.glob("*/*.parquet")] == []  # on_round could have ended it
 
