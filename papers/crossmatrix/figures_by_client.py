@@ -228,7 +228,8 @@ def _findings(table: pd.DataFrame) -> tuple[str, ...]:
         "out significantly more clients than MD. The worst tenth of the clients is significantly "
         f"less accurate than under MD in {costly} of these {leaving.sum()} cases, and in "
         f"{len(elsewhere)} of the other {(~leaving).sum()}{names}.",
-        "An asterisk marks values significantly worse than MD's (paired by seed, Holm).",
+        "An asterisk marks values significantly worse than MD's (paired by seed, Holm). A "
+        "difference that is the same in all seeds has no interval, and counts by its sign.",
     )
 
 
