@@ -1,7 +1,7 @@
-"""The level of each look, for the plans of looks that the papers declare.
+"""Stored levels of a single look, for the plans of looks that the papers declare.
 
-They are results of :func:`fedsampling.evidence.looks.simulated_level`, which takes seconds for a
-plan.  Levels are those of up to ten comparisons that decide together, and of a test of equivalence.
+:func:`fedsampling.evidence.looks.simulated_level` computed them, which takes seconds for each plan.
+They cover up to ten comparisons that decide together, and tests of equivalence.
 """
 
 from collections.abc import Mapping

@@ -320,7 +320,7 @@ def _unknown_names(paper: Paper) -> list[str]:
 
 
 def _different_plans(paper: Paper) -> list[str]:
-    """Return a line for each claim whose experiments would be confirmed by different plans."""
+    """Return an error line for each claim whose experiments differ in looks or scale."""
     lines = []
     for name in paper.claims:
         originals = paper.twins_of(name)

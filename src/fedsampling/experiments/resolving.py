@@ -160,7 +160,7 @@ def _resolve(paper: Paper, name: str, config: Config) -> Resolved:
 def _check_tuning(paper: Paper, name: str, experiment: Experiment, prefix: str) -> None:
     """Check the names in an experiment's ``chosen`` and ``always``.
 
-    The scale or overrides may have removed the case or the sampler, as in rows of chosen.csv.
+    Cases and samplers that the scale or overrides removed are accepted, as in chosen.csv.
     """
     written = paper.experiments[name]
     cases = {*experiment.cases, *(written.get("cases") or ())}

@@ -43,7 +43,7 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
             left_out |= {name: "left out" for name, change in changes.items() if change is None}
             paper = without(paper, left_out)
             if selected:
-                # `only` removes experiments whose overrides are valid and have no effect.
+                # Checked before `only` removes the experiments that were not selected.
                 problems += [
                     f"overrides.{key}.{name}: {no_experiment(name, paper)}"
                     for name in changes

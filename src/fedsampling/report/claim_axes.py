@@ -89,7 +89,7 @@ def settings_plots(claim: Claim) -> tuple[SettingsPlot, ...]:
     Rows are sorted by value.  A number that no setting changes has a plot only if it is the first.
     """
     basis = claim.basis
-    # Settings may give equal numbers; the main one is first.
+    # Several settings may give the same numbers; the main setting is listed first.
     main = next((reading for reading in basis.readings if reading.ours == basis.ours), None)
     names = dict.fromkeys(interval.name for r in basis.readings for interval in r.drawn)
     plots: list[SettingsPlot] = []

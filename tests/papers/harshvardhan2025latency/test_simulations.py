@@ -62,3 +62,8 @@ def test_instances_follow_their_settings():
     features_iid, _ = instance(settings("selection", samples=5000), 0, 0, same_distribution=True)
     spread = features_iid.var(axis=1)
     np.testing.assert_allclose(spread / spread.mean(0), 1, atol=0.15)
+
+
+@pytest.mark.parametrize(("study", "timed"), [("overhead", True), ("minnorm", False)])
+def test_only_the_study_of_the_overhead_measures_times(study, timed):
+    assert settings("selection", sampler={"name": study}).timed == timed

@@ -21,9 +21,9 @@ def locked(target: Path) -> Iterator[None]:
 
 
 def converted(target: Path, make: Callable[[Path], None]) -> Path:
-    """Return a cached file that is slow to derive from verified files.
+    """Return a file that `make` converts from verified files, which is slow.
 
-    It is created once, and again if its SHA-256 is not the one in the file beside it.
+    The cache keeps it with its SHA-256; it is converted again if the two do not match.
     """
     beside = target.with_name(f"{target.name}.sha256")
     if not _is_intact(target, beside):
