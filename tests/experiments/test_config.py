@@ -25,7 +25,6 @@ def _no_mirror(monkeypatch):
         ({"store": "/dev/null/x/y"}, "store: '/dev/null' is a file; must be a folder"),
         ({"run": "my-try\n"}, r"run: 'my-try\n' is invalid"),
         ({"run": "Data"}, "run: 'Data' is reserved for results"),
-        ({"run": "decide"}, "run: 'decide' is reserved for results"),
         ({"scale": "paper", "data": "embedded"}, "data: embedded data are too small"),
         ({"cluster": {"margin": math.inf}}, "cluster.margin: inf is invalid"),
         ({"cluster": {"gpu_model": "a100"}}, "cluster: gpu_model: has no effect with gpu: none"),

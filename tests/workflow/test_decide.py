@@ -108,6 +108,7 @@ def test_a_look_runs_its_seeds_with_the_users_settings(opened, monkeypatch, tmp_
     assert (config["mirror"], config["run"], config["scale"]) == (str(tmp_path), "decide", "paper")
     seeds = config["overrides"]["rizk2022importance"]["confirm_longer"]["seeds"]
     assert seeds == [1000, 1001, 1002]
+    assert Project.open(tmp_path / command[-1], RESULTS, PAPERS).config.run == "decide"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 RESERVED_NAMES = frozenset(
     [
         *("artefacts", "benchmarks", "cards", "checkpoints", "claims", "claims_unfinished"),
-        *("compare", "data", "decide", "explorer", "export", "gpus", "made", "report", "runs"),
+        *("compare", "data", "explorer", "export", "gpus", "made", "report", "runs"),
         *("store", "summaries", "tune", "unfinished"),
         *("card", "draw", "fetch", "simulate", "slurm"),
     ]
