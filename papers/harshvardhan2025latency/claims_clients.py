@@ -18,8 +18,8 @@ from fedsampling.report.drawing.artefacts import Summaries
 from .time_to_target import at_least, mean_in_seconds, runtimes, target
 
 BOUNDS = {
-    "quadratic_clients": "Assumption 3 alone",
-    "quadratic_clients_bounded": "B_p < 1 everywhere",
+    "quadratic_clients_draws": "Assumption 3 alone",
+    "quadratic_clients_draws_bounded": "B_p < 1 everywhere",
 }
 
 
@@ -39,27 +39,30 @@ def u_shape(summary: Summary, spec: ClaimSpec, paper: Paper) -> Finding:
     table = runtimes(summary, goal)
     table = table.assign(m=[summary.setting("m", sampler=name) for name in table["sampler"]])
     runs = {m: table.loc[table["m"] == m, "counted"] for m in sorted(set(table["m"]))}
+    fewest, *middle, most = runs
+    part_of = {m: f"{m} clients take longer" for m in (fewest, most)}
     means = {m: mean_in_seconds(seconds) for m, seconds in runs.items()}
     if len(set(means.values())) == 1:  # N/A for each
         ours = f"{', '.join(map(str, means))} clients: {means[min(means)]}"
     else:
         ours = "; ".join(f"{m} clients: {mean}" for m, mean in means.items())
-    fewest, *middle, most = runs
     best = min(middle, key=lambda m: float(runs[m].mean()))
     if np.isinf(runs[best]).any():
         why = f"No middle number of clients reaches {goal:g} in every run."
-        return Finding("inconclusive", ours, why)
+        return Finding("inconclusive", ours, why, parts=dict.fromkeys(part_of.values(), "open"))
     seconds = at_least(table.assign(sampler=table["m"]))
-    pairs = {f"{end} clients": (seconds[end], seconds[best]) for end in (fewest, most)}
+    pairs = {part: (seconds[end], seconds[best]) for end, part in part_of.items()}
     ratios = holm(pairs, ratio, spec.margin)
-    shorter = [name for name, times in ratios.items() if above(times, spec.margin) == "fails"]
+    shorter = listed(
+        [str(m) for m, part in part_of.items() if above(ratios[part], spec.margin) == "fails"]
+    )
     finding = ordering(
         ratios,
         spec.margin,
         f"times the seconds of {best} clients",
         {
             "reproduced": f"Both ends take longer than {best} clients.",
-            "contradicted": f"{listed(shorter)} take less time than {best}.",
+            "contradicted": f"{shorter} clients take less time than {best}.",
             "inconclusive": "Seeds vary too much to decide.",
         },
         partly=False,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
 from fedsampling.base.errors import InputError
-from fedsampling.samplers import delayhet
+from fedsampling.samplers import delayhet, latency
 from fedsampling.samplers.delayhet import DelayHetSampling, DelayHetSubmodular
 from fedsampling.samplers.latency import (
     best_distribution,
@@ -200,7 +200,9 @@ def test_bound_at_the_start_scales_b_no_further_than_the_solver_needs(monkeypatc
     B[0, 1] = B[1, 0] = 20 * B.max()  # one pair apart
     uniform = np.full(30, 1 / 30)
     scaled = []
-    monkeypatch.setattr(delayhet, "best_distribution", lambda B, *_: scaled.append(B) or uniform)
+    monkeypatch.setattr(
+        delayhet, "best_distribution", lambda B, *_, **__: scaled.append(B) or uniform
+    )
     for bound in ({}, {"bound": "start"}):
         DelayHetSampling(m=5, share=0.99, **bound).solve(B, delays)
     everywhere, start = (bias(matrix, uniform) for matrix in scaled)
@@ -209,11 +211,28 @@ def test_bound_at_the_start_scales_b_no_further_than_the_solver_needs(monkeypatc
     assert "bound" not in DelayHetSampling(m=5).model_dump()  # hashes of runs without it
 
 
+@pytest.mark.parametrize("feasible", [True, False])
+def test_only_a_feasible_solver_stays_inside_the_simplex(feasible, monkeypatch):
+    """Distances of about one, so that many distributions have B_p > 1."""
+    rng = np.random.default_rng(2)
+    B = symmetric(1 + rng.uniform(-0.035, 0.035, (30, 30)))
+    delays, uniform = 30 + rng.lognormal(4, 2, 30), np.full(30, 1 / 30)
+    B *= 0.99 / np.sqrt(bias(B, uniform))
+    tried = []
+    monkeypatch.setattr(
+        latency, "expected_delay", lambda tau, p, k=1: tried.append(p) or expected_delay(tau, p, k)
+    )
+    best_distribution(B, delays, jacobian="exact", iterations=100, feasible=feasible)
+    inside = [p.min() >= 0 and bias(B, p) < 1 for p in tried]
+    assert all(inside) == feasible
+
+
 @pytest.mark.parametrize(
     "changed",
     [
         {},
         {"k": 2},
+        {"feasible": True},
         {"start": "fast"},
         {"solver": "analytic"},
         {"iterations": 5},
@@ -227,11 +246,14 @@ def test_delayhet_sampling_solves_with_its_settings(changed):
     quick = {"iterations": 3, "jacobian": "exact"} | changed
     clients, p = DelayHetSampling(m=5, **quick).solve(2 * B, delays)
     defaults = {"share": 0.9, "rule": "scale", "k": 1, "solver": "trust-constr", "start": "uniform"}
+    feasible = quick.pop("feasible", False)
     share, rule, k, solver, start, iterations, jacobian = (defaults | quick).values()
     weights = 1 / delays if start == "fast" else np.ones(8)
     weights /= weights.sum()
     reduced = bounded(2 * B, share, k, rule)
-    expected = best_distribution(reduced, delays, k, solver, weights, iterations, jacobian)
+    expected = best_distribution(
+        *(reduced, delays, k, solver, weights, iterations, jacobian), feasible=feasible
+    )
     np.testing.assert_array_equal(clients, np.arange(8))
     np.testing.assert_array_equal(p, expected)
 

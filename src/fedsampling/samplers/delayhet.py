@@ -164,6 +164,9 @@ class DelayHetSampling(
         "distribution, which also bounds the entries of B, or where the solver starts",
     )
     jacobian: Literal["2-point", "exact"] = Field(default="2-point", description="for trust-constr")
+    feasible: bool = hashed_if_set(
+        False, description="for trust-constr: evaluate g only where it is defined"
+    )
     duplicates: Duplicates = "independently"
 
     grid = {"share": (0.5, 0.99, "linear")}
@@ -187,5 +190,8 @@ class DelayHetSampling(
         else:
             B = bounded(B, self.share, rule=self.rule)
             B = B * min(1.0, self.share / np.sqrt(bias(B, start, self.k)))
-        p = best_distribution(B, delays, self.k, self.solver, start, self.iterations, self.jacobian)
+        p = best_distribution(
+            *(B, delays, self.k, self.solver, start, self.iterations, self.jacobian),
+            feasible=self.feasible,
+        )
         return np.arange(len(p)), p

@@ -160,6 +160,7 @@ def best_distribution(
     start: Array | None = None,
     iterations: int = ITERATIONS,
     jacobian: str = "2-point",
+    feasible: bool = False,
 ) -> Array:
     """Compute the probabilities of DelayHetSampling.
 
@@ -179,6 +180,9 @@ def best_distribution(
         Maximum number of iterations.
     jacobian : {"2-point", "exact"}
         For ``trust-constr``: finite differences, SciPy's default, or the exact gradient.
+    feasible : bool
+        For ``trust-constr``: whether g is evaluated at distributions with B_p < 1 only. SciPy's
+        default evaluates it at negative probabilities, and the formula of g also where B_p > 1.
 
     Returns
     -------
@@ -200,8 +204,12 @@ def best_distribution(
 
     The right side is a ratio of linear functions, so its minimum is at a corner of the simplex,
     where it equals g.  For every k, sampling the single client argmin τ_i / (1 − 2 b̄_i) is optimal.
-    An interior point method stays away from corners, and does not reach the optimal corner in a
-    thousand iterations at m = 100: its result depends on `start` and `iterations`.
+    An interior point method with `feasible` stays away from corners, and does not reach the optimal
+    corner in a thousand iterations at m = 100: its result depends on `start` and `iterations`.
+
+    *Outside the simplex g misleads.*  At negative probabilities the expected delay may be negative,
+    and where B_p > 1 its quotient is, so that slower clients look better.  Without `feasible`, the
+    solver may end close to the corner of one of the slowest clients, at a larger g than with it.
 
     References
     ----------
@@ -228,7 +236,10 @@ def best_distribution(
     mean = W.mean(axis=1)
 
     def value(p: Array) -> float:
-        return expected_delay(tau, p, k) / (1 - 2 * float(mean @ p + p @ W @ p / k))
+        denominator = 1 - 2 * float(mean @ p + p @ W @ p / k)
+        if feasible and denominator <= 0:
+            return np.inf
+        return expected_delay(tau, p, k) / denominator
 
     def gradient(p: Array) -> Array:
         image = W @ p
@@ -239,7 +250,8 @@ def best_distribution(
 
     if solver == "analytic":
         return descend(value, gradient, p, iterations, "SLSQP")
-    return descend(value, gradient if jacobian == "exact" else None, p, iterations)
+    exact = gradient if jacobian == "exact" else None
+    return descend(value, exact, p, iterations, feasible=feasible)
 
 
 def _corner_objectives(B: Array, delays: Array) -> Array:

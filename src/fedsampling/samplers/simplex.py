@@ -58,11 +58,13 @@ def descend(
     iterations: int,
     method: str = "trust-constr",
     min_probability: float = 0.0,
+    feasible: bool = False,
 ) -> Array:
     """Minimise a function over the probability simplex with a method of SciPy.
 
     `value` is scaled to about one; a `gradient` of None takes finite differences. No iterations
-    return the start.
+    return the start. By default, trust-constr evaluates `value` outside the bounds, too; with
+    `feasible` it does not, which is SciPy's ``keep_feasible``.
     """
     if start.ndim != 1 or (start < 0).any() or not np.isclose(start.sum(), 1):
         raise InputError("start: must be a distribution: non-negative numbers with sum 1")
@@ -85,7 +87,7 @@ def descend(
             start,
             method=method,
             jac="2-point" if gradient is None else gradient,
-            bounds=Bounds(min_probability, 1),
+            bounds=Bounds(min_probability, 1, keep_feasible=feasible),
             constraints=constraints,
             options=options,
         )

@@ -56,7 +56,7 @@ def no_delays(random, flanp):
     return {name: joined(*(summary(name, row, "none", seeds=(seed,)) for seed, row in seeds))}
 
 
-CLIENTS = reached("quadratic_clients", "nycmesh", BY_CLIENTS)
+CLIENTS = reached("quadratic_clients_draws", "nycmesh", BY_CLIENTS)
 
 
 @pytest.mark.parametrize(
@@ -107,20 +107,20 @@ def test_c20_is_judged_over_all_rules_of_flanp_that_fresh_seeds_ran():
 
 
 def by_clients(*rounds, **how):
-    return summary("quadratic_clients", dict(zip(BY_CLIENTS, rounds, strict=True)), **how)
+    return summary("quadratic_clients_draws", dict(zip(BY_CLIENTS, rounds, strict=True)), **how)
 
 
 def test_c23_changes_no_table_that_figures_share():
     runs = by_clients(30, 10, 12, 20)
-    first, second = (judged("c23", quadratic_clients=runs) for _ in range(2))
+    first, second = (judged("c23", quadratic_clients_draws=runs) for _ in range(2))
     assert first == second
 
 
 def test_c23_is_open_unless_both_ends_are_slower_and_depends_on_the_bound():
     usual, reverse = by_clients(30, 10, 12, 20, seeds=(0, 1)), by_clients(9, 10, 12, 20, seeds=(2,))
-    assert judged("c23", quadratic_clients=joined(usual, reverse)).verdict == "inconclusive"
+    assert judged("c23", quadratic_clients_draws=joined(usual, reverse)).verdict == "inconclusive"
     main, bounded = by_clients(30, 10, 12, 20), by_clients(8, 10, 12, 20)
-    finding = judged("c23", quadratic_clients=main, quadratic_clients_bounded=bounded)
+    finding = judged("c23", quadratic_clients_draws=main, quadratic_clients_draws_bounded=bounded)
     assert finding.verdict == "depends on unstated choices"
 
 
@@ -154,8 +154,8 @@ def test_a_sweep_does_not_compare_runs_of_different_sizes():
 
 
 def test_table3d_draws_the_runs_that_miss_the_target():
-    parts = {"quadratic_clients": by_clients(99, 99, 99, 99)}
-    parts["quadratic_clients_bounded"] = by_clients(8, 10, 12, 20)
+    parts = {"quadratic_clients_draws": by_clients(99, 99, 99, 99)}
+    parts["quadratic_clients_draws_bounded"] = by_clients(8, 10, 12, 20)
     artefact = figures_runtime.table3d(parts, PAPER)
     assert "0 of 12 runs reach 2.95; the others end after 400 s" in artefact.notes[0]
     assert "5 clients 80.0 s, 10 clients 100 s" in artefact.notes[1]
