@@ -36,9 +36,9 @@ def script(table: pd.DataFrame, key: str) -> str:
 
 
 def _heat_maps(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    number = table.groupby("case", observed=True)["client"].max() + 1
+    last_clients = table.groupby("case", observed=True)["client"].max().to_dict()
     for (case, sampler), part in table.groupby(["case", "sampler"], sort=False, observed=True):
-        clients = int(number[case])
+        clients = int(last_clients[case]) + 1
         first, last = int(part["round"].min()), int(part["round"].max())
         height = -(-clients // ROWS)
         width = -(-(last - first + 1) // COLUMNS)
