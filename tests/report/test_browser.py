@@ -199,7 +199,9 @@ def test_the_chooser_answers_by_the_situation(report, tmp_path):
       }
       report([...seen, location.hash, filtered.length]);
     """
-    usual, delays_known, unbiased, address, filtered = _seen(report / "schemes.html", script, tmp_path)
+    usual, delays_known, unbiased, address, filtered = _seen(
+        report / "schemes.html", script, tmp_path
+    )
     assert usual[0].startswith(
         "MD sampling: no sampler that selects clients is reliably better here"
     )

@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from fedsampling import report
+from fedsampling.evidence.verdicts import VERDICTS
 from fedsampling.report.drawing import style
+from fedsampling.report.drawing.saving import slug
 
 STYLE = (Path(report.__file__).parent / "templates" / "style.css").read_text(encoding="utf-8")
 GROUNDS = re.findall(r"--([\w-]+)-ink:", STYLE.partition("}")[0])  # of badges and verdicts
@@ -32,6 +34,12 @@ def test_text_stands_out_from_its_ground(scheme, ink, paper):
 )
 def test_a_curve_stands_out_from_a_dark_ground(colour):  # the explorer draws black ones as text
     assert _contrast(colour.removeprefix("#").lower(), _colours("dark")["paper"]) >= 3
+
+
+@pytest.mark.parametrize("verdict", sorted({*VERDICTS} - {"not run"}))
+def test_a_verdict_under_a_setting_has_a_colour(verdict):
+    rules = re.findall(r"^:is\(\.key, \.settings g\)(.*?) \{", STYLE, flags=re.MULTILINE)
+    assert slug(verdict) in re.findall(r"\.([\w-]+)", " ".join(rules))
 
 
 def _colours(scheme):
