@@ -71,6 +71,7 @@ def page(tmp_path_factory):
         "colours": as_json({"samplers": style.SCHEMES, "palette": style.PALETTE}),
         "start": f"view={START}",
         "points": len(AT),
+        "fewest_seeds": 3,
         "library": "",
     }
     software = Software("fedsampling", "0", "", "x", ())
