@@ -135,6 +135,10 @@ OPENED = """
   });
   location.hash = "claim-c4";
 """
+UNKNOWN_VALUE = """
+  addEventListener("hashchange", () => report(document.querySelector("output").value));
+  location.hash = "outcome=unheard+of";
+"""
 COPIED = """
   const button = document.querySelector(".copy");
   button.click();
@@ -150,6 +154,7 @@ COPIED = """
         ("schemes", UNFOLDED, [True, False, ["oort-fedscale"]]),
         ("schemes", ASKED, [["oort-fedscale"], []]),  # most words of the question, half or more
         ("first2022paper", OPENED, [True, 2, True]),  # a row for each setting; its row is in sight
+        ("claims", UNKNOWN_VALUE, "0 of 7"),
         ("about", COPIED, True),
     ],
 )
@@ -186,14 +191,17 @@ def test_the_chooser_answers_by_the_situation(report, tmp_path):
     script = """
       const look = () =>
         [...document.querySelectorAll("#chooser li")].map(line => line.textContent);
+      const filtered = [...document.querySelectorAll("[data-item]")].filter(row => row.hidden);
       const seen = [look()];
       for (const name of ["delays", "unbiased"]) {
         enter(document.querySelector(`#chooser [name=${name}]`), "yes");
         seen.push(look());
       }
-      report([...seen, location.hash]);
+      report([...seen, location.hash, filtered.length]);
     """
-    usual, delays_known, unbiased, address = _seen(report / "schemes.html", script, tmp_path)
+    usual, delays_known, unbiased, address, filtered = _seen(
+        report / "schemes.html", script, tmp_path
+    )
     assert usual[0].startswith(
         "MD sampling: no sampler that selects clients is reliably better here"
     )
@@ -202,7 +210,9 @@ def test_the_chooser_answers_by_the_situation(report, tmp_path):
     assert address == "#choose=&delays=yes&unbiased=yes"
     linked = f"<script>history.replaceState(null, '', '{address}')</script><nav"
     text = (report / "schemes.html").read_text(encoding="utf-8").replace("<nav", linked, 1)
-    assert _seen(text, script, tmp_path)[0] == unbiased
+    *linked, filtered_by_link = _seen(text, script, tmp_path)
+    assert linked[0] == unbiased
+    assert filtered == filtered_by_link == 0
 
 
 def test_the_widget_agrees_with_the_python_functions(report, tmp_path):

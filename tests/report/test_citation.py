@@ -1,4 +1,6 @@
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -7,9 +9,12 @@ from tests.shared import ROOT
 
 import fedsampling
 from fedsampling.base.errors import InputError
+from fedsampling.evidence.claims import Claim
 from fedsampling.report import citation
 
 CITATION = ROOT / "CITATION.cff"
+SOFTWARE = citation.read(CITATION)
+PAPER = SimpleNamespace(key="first", title="On Sampling")
 
 
 def test_citation_cff_validates_against_its_schema():
@@ -44,3 +49,22 @@ def test_an_incomplete_citation_cff_gets_one_line(tmp_path):
     (tmp_path / "CITATION.cff").write_text("title: x")
     with pytest.raises(InputError, match="missing key 'version'"):
         citation.read(tmp_path / "CITATION.cff")
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("empirical", ": reproduced, explored"), ("code check", ": reproduced, code check")],
+)
+def test_only_an_empirical_claim_is_cited_as_explored(kind, expected):
+    claim = Claim("c1", "", "", "", "", "", "reproduced", "", "", kind=kind, seeds=1, scale="paper")
+    cited = citation.of_claim(SOFTWARE, PAPER, claim, None)
+    assert cited.cited == f"Claim c1 of On Sampling{expected}"
+    assert cited.runs == ("paper scale", "1 seed")
+
+
+def test_an_address_in_an_entry_is_verbatim():
+    software = replace(SOFTWARE, report="https://a.org/my_report")
+    claim = Claim("c1", "", "", "", "", "", "reproduced", "", "")
+    entry = citation.of_claim(software, PAPER, claim, None).bibtex
+    assert "{https://a.org/my_report/first.html#claim-c1}," in entry
+    assert "{https://a.org/my_report}," in citation.software_bibtex(software, None, [])

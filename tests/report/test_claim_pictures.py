@@ -8,6 +8,7 @@ import pytest
 from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.verdicts import Interval, Reading
 from fedsampling.report.claim_axes import axes, settings_plots
+from fedsampling.report.claim_bars import show_rounded
 from fedsampling.report.claim_strips import row_number, strips
 
 
@@ -65,6 +66,19 @@ def test_a_number_that_was_cut_off_is_a_bound_without_an_interval():
     (bar,), (upper,) = axis.bars, other.bars
     assert (bar.text, bar.low, bar.high) == ("> 7.50, cut off", bar.value, 100)
     assert (upper.text, upper.low, upper.high) == ("< 7.50, cut off", 0, upper.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1834, "1,834"), (12345, "12,345"), (-0.25, "−0.25"), (0.5, "0.5"), (2e9, "2e+09")],
+)
+def test_a_printed_number_is_the_same_in_a_row_and_on_its_axis(value, text):
+    printed = replace(GAP, paper=value, least=None, most=None)
+    assert show_rounded(value) == text
+    assert axes(claim(printed))[0].statement.endswith(f"number, {text}")
+    if value > 0:
+        (bar,) = strips([claim(printed)]).of["c1"].bars
+        assert bar.text.endswith(f", paper {text}")
 
 
 class TestStrips:

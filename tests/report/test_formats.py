@@ -7,6 +7,9 @@ from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.verdicts import Interval
 from fedsampling.experiments.papers import Reported
 from fedsampling.report.formats import (
+    cores,
+    count_rows,
+    device_name,
     fits_beside_text,
     is_small_table,
     printed_numbers,
@@ -98,3 +101,25 @@ def test_a_small_table_has_few_rows_and_columns():
     assert is_small_table(table(3, 5))
     assert not is_small_table(table(9, 5))
     assert not is_small_table(table(3, 30))
+
+
+@pytest.mark.parametrize("foot", ["", "<tfoot><tr><td colspan='2'>quick scale</td></tr></tfoot>"])
+def test_badges_are_no_row_of_a_table(foot):
+    body = "<tr><td>1</td><td>2</td></tr>" * 12
+    table = f"<thead><tr><th>a</th><th>b</th></tr></thead><tbody>{body}</tbody>{foot}"
+    assert count_rows(table) == 12
+    assert is_small_table(table)
+
+
+@pytest.mark.parametrize(
+    ("device", "name", "count"),
+    [
+        ("cpu: AMD EPYC, 1 thread", "AMD EPYC", 1),
+        ("cpu: AMD EPYC, 4 threads", "AMD EPYC", 4),
+        ("cpu: AMD EPYC, all threads", "AMD EPYC", None),
+        ("cuda: NVIDIA H200", "cuda: NVIDIA H200", None),
+        (None, "not recorded", None),
+    ],
+)
+def test_a_device_has_a_name_and_a_number_of_cores(device, name, count):
+    assert (device_name(device), cores(device)) == (name, count)

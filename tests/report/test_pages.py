@@ -2,12 +2,17 @@ import json
 from collections import Counter
 from html.parser import HTMLParser
 from itertools import pairwise
+from types import SimpleNamespace
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 from tests.helpers.fake_results import HOSTILE, OUTCOMES
 
 from fedsampling.base.files import digest
+from fedsampling.report import pages
+from fedsampling.report.citation import Software
+from fedsampling.report.page_templates import PageContent, page_templates
+from fedsampling.report.standing import Segment
 
 PAGES = tuple(
     f"{name}.html"
@@ -75,6 +80,36 @@ def test_markup_in_the_results_is_shown_as_text(report, name):
     if name in ("figures.html", "about.html"):  # show no text of the results
         return
     assert "&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt; &amp; &lt;b&gt;" in text
+
+
+@pytest.mark.parametrize("confirmed", [0, 1])
+def test_the_first_page_lists_confirmed_claims_if_there_are_any(tmp_path, confirmed):
+    software = Software("fedsampling", "0", "", "x", ())
+    content = PageContent(root=tmp_path, chapters=(), software=software, targets="")
+    text = (
+        page_templates(content)
+        .get_template("index.html.j2")
+        .render(
+            summary=["Of 2 claims, 2 are answered."],
+            segments=[Segment("reproduced", 2, confirmed, "reproduced")],
+            map_rows=[],
+            highlights=[],
+            run=pages.run_totals([]),
+            settings={"scale": "quick", "data": "embedded"},
+        )
+    )
+    assert ("List of the confirmed claims" in text) == bool(confirmed)
+
+
+def test_core_hours_count_the_cores_that_a_run_used():
+    devices = ["cpu: A, 1 thread", "cpu: A, 4 threads", "cpu: A, all threads", "cuda: B"]
+    runs = {str(i): (3600.0, device) for i, device in enumerate(devices)}
+    totals = pages.run_totals([SimpleNamespace(runs=runs, exhibits=())])
+    assert totals["devices"] == [
+        ("A", 2, 5 * 3600.0, True),
+        ("A", 1, 3600.0, False),
+        ("cuda: B", 1, 3600.0, False),
+    ]
 
 
 def test_badges_stand_at_what_is_not_the_papers_size_on_official_data(report):

@@ -4,6 +4,9 @@ from pathlib import Path
 import pytest
 
 from fedsampling import report
+from fedsampling.evidence.verdicts import VERDICTS
+from fedsampling.report.drawing import style
+from fedsampling.report.drawing.saving import slug
 
 STYLE = (Path(report.__file__).parent / "templates" / "style.css").read_text(encoding="utf-8")
 GROUNDS = re.findall(r"--([\w-]+)-ink:", STYLE.partition("}")[0])  # of badges and verdicts
@@ -22,8 +25,28 @@ def _luminance(colour):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("ink", "paper"), PAIRS)
 def test_text_stands_out_from_its_ground(scheme, ink, paper):
+    colours = _colours(scheme)
+    assert _contrast(colours[ink], colours[paper]) >= 4.5  # level AA
+
+
+@pytest.mark.parametrize(
+    "colour", sorted({*style.SCHEMES.values(), *style.PALETTE} - {style.BLACK})
+)
+def test_a_curve_stands_out_from_a_dark_ground(colour):  # the explorer draws black ones as text
+    assert _contrast(colour.removeprefix("#").lower(), _colours("dark")["paper"]) >= 3
+
+
+@pytest.mark.parametrize("verdict", sorted({*VERDICTS} - {"not run"}))
+def test_a_verdict_under_a_setting_has_a_colour(verdict):
+    rules = re.findall(r"^:is\(\.key, \.settings g\)(.*?) \{", STYLE, flags=re.MULTILINE)
+    assert slug(verdict) in re.findall(r"\.([\w-]+)", " ".join(rules))
+
+
+def _colours(scheme):
     light, dark = re.findall(r":root \{(.*?)\}", STYLE, flags=re.DOTALL)[:2]
-    block = light if scheme == "light" else dark
-    colours = dict(re.findall(r"--([\w-]+): #([0-9a-f]+);", block))
-    bright, dim = sorted((_luminance(colours[ink]), _luminance(colours[paper])), reverse=True)
-    assert (bright + 0.05) / (dim + 0.05) >= 4.5  # level AA
+    return dict(re.findall(r"--([\w-]+): #([0-9a-f]+);", light if scheme == "light" else dark))
+
+
+def _contrast(*colours):
+    dim, bright = sorted(map(_luminance, colours))
+    return (bright + 0.05) / (dim + 0.05)

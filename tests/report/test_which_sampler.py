@@ -56,6 +56,12 @@ def test_a_sampler_not_confirmed_in_fresh_worlds_is_a_candidate(again, recommend
     assert words in candidate.in_words("rounds")
 
 
+def test_a_gain_that_rounds_to_zero_has_no_sign():
+    table = speed_ups(even=[1.002, 1.003, 1.002, 1.003])
+    (candidate,) = advise(table, ["even"], Situation(), "rounds", table).recommended
+    assert "(0 to 0 %)" in candidate.in_words("rounds")
+
+
 def named_new(table):
     """Give the families names that no other table has."""
     return table.assign(family="new " + table["family"].astype(str))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsampling.base.errors import InputError
+from fedsampling.base.text import grouped, plural
 from fedsampling.base.yaml_reading import read_yaml
 from fedsampling.evidence.claims import Claim
 from fedsampling.evidence.grades import LABELS
@@ -34,9 +35,9 @@ class Software:
 
     @property
     def url(self) -> dict[str, str]:
-        """The field of a BibTeX entry with the address, if there is one."""
+        """The field of a BibTeX entry with the address, if there is one; it is read verbatim."""
         address = self.report or self.address
-        return {"url": _escape(address)} if address else {}
+        return {"url": address} if address else {}
 
     def place(self, page: str) -> str:
         """Return the address of a page of the report, or its name if no address is configured."""
@@ -115,10 +116,8 @@ class Citation:
             "title": f"{{{_escape(self.cited)}}}",
             "howpublished": f"fedsampling, version {_escape(software.version)}",
         }
-        if software.report:
-            fields["url"] = _escape(self.place)
-        elif software.address:
-            fields["url"] = _escape(software.address)
+        if software.report or software.address:
+            fields["url"] = self.place if software.report else software.address
         if self.date:
             fields["year"] = self.date[:4]
         note = [*self.runs] + ([] if software.report else [self.place])
@@ -133,12 +132,13 @@ def of_claim(software: Software, paper: Paper, claim: Claim, origin: Provenance 
     grade = LABELS.get(basis.grade, basis.grade)
     words = "" if grade == "paper's size" else f" ({grade})"
     cited_claim = f"Claim {claim.id} of {paper.title}: {basis.verdict}{words}"
-    cited_claim += (
-        f", confirmed by a rule registered on {fresh.registered[:10]}" if fresh else ", explored"
-    )
+    if fresh:
+        cited_claim += f", confirmed by a rule registered on {fresh.registered[:10]}"
+    else:
+        cited_claim += ", explored" if claim.kind == "empirical" else f", {claim.kind}"
     runs = [f"{claim.scale} scale"] if claim.scale and not fresh else []
     seeds = fresh.seeds if fresh else claim.seeds
-    runs += [f"{seeds} {'fresh ' if fresh else ''}seeds"] if seeds else []
+    runs += [plural(seeds, "fresh seed" if fresh else "seed")] if seeds else []
     date = fresh.first_run if fresh else origin.finished if origin else None
     runs += [f"runs {'began' if fresh else 'finished'} on {date[:10]}"] if date else []
     place = software.place(f"{paper.key}.html#claim-{slug(claim.id)}")
@@ -149,7 +149,7 @@ def of_claim(software: Software, paper: Paper, claim: Claim, origin: Provenance 
 def of_exhibit(software: Software, paper: Paper, exhibit: Exhibit, name: str) -> Citation:
     """Cite a figure or table; `name` is its name on the page."""
     origin = exhibit.provenance
-    runs = [f"{origin.scale} scale", f"{origin.runs:,} runs"] if origin.runs else []
+    runs = [f"{origin.scale} scale", grouped(plural(origin.runs, "run"))] if origin.runs else []
     runs += [f"runs finished on {origin.finished[:10]}"] if origin.finished else []
     place = software.place(f"{paper.key}.html#{slug(exhibit.artefact)}")
     key = f"fedsampling-{paper.key}-{exhibit.artefact}"

@@ -70,5 +70,6 @@ def statement_of(interval: Interval) -> Statement:
 
 
 def show_rounded(value: float) -> str:
-    """Format a bound or a tick without trailing zeros."""
-    return f"{value:,.4g}".replace("-", "−")
+    """Format a bound, a tick or a printed number without trailing zeros."""
+    text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:,.4g}"
+    return text.replace("-", "−")

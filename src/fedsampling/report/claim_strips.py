@@ -127,7 +127,7 @@ def _reference(interval: Interval) -> float:
 
 def _reference_text(interval: Interval) -> str:
     if interval.paper is not None:
-        return f"paper {interval.paper:.3g}"
+        return f"paper {show_rounded(interval.paper)}"
     region = region_in_words(interval.least, interval.most)
     # A line must not end between the sign and the number.
     signs = {"above ": ">\N{NO-BREAK SPACE}", "below ": "<\N{NO-BREAK SPACE}", "from ": ""}

@@ -136,7 +136,13 @@ def recorded_duration(seconds: float | None) -> str:
 
 def device_name(device: str | None) -> str:
     """Return the model of a processor, from ``cpu: AMD EPYC, 1 thread``."""
-    return re.sub(r"^cpu: |, \d+ threads?$", "", device) if device else "not recorded"
+    return re.sub(r"^cpu: |, (\d+|all) threads?$", "", device) if device else "not recorded"
+
+
+def cores(device: str | None) -> int | None:
+    """Return how many cores a run used; None if this is not recorded."""
+    threads = re.fullmatch(r"cpu: .*, (\d+) threads?", device or "")
+    return int(threads[1]) if threads else None
 
 
 def as_json(content: Any) -> Markup:
@@ -166,10 +172,15 @@ def fits_beside_text(png: Path, caption: str, is_folded: bool) -> bool:
     return room >= _LEAST_TEXT_WIDTH and text <= scale * height
 
 
+def count_rows(html: str) -> int:
+    """Count the rows of a table, without its head and its foot of badges."""
+    return html.partition("<tbody>")[2].partition("</tbody>")[0].count("<tr")
+
+
 def is_small_table(html: str) -> bool:
     """Whether a table has so few rows and columns that it can share a line with others."""
-    head, _, body = html.partition("<tbody>")
-    return head.count("<th") <= _SMALL_COLUMNS and body.count("<tr") <= MOST_ROWS
+    columns = html.partition("<tbody>")[0].count("<th")
+    return columns <= _SMALL_COLUMNS and count_rows(html) <= MOST_ROWS
 
 
 _DECIMAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")

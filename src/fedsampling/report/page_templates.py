@@ -24,7 +24,7 @@ from fedsampling.report.drawing.artefacts import Exhibit
 from fedsampling.report.drawing.saving import slug
 from fedsampling.report.names import dataset_name
 from fedsampling.report.text import environment
-from fedsampling.report.which_sampler.comparison import Comparison
+from fedsampling.report.which_sampler.comparison import Comparison, position
 from fedsampling.report.which_sampler.reading import read_comparisons
 
 # CSS class of each grade: filled, dotted or hatched for other data, outlined for smaller runs.
@@ -48,6 +48,7 @@ FILTERS = (
     claim_axes.axes,
     claim_strips.row_number,
     claim_strips.strips,
+    formats.count_rows,
     formats.exhibit_name,
     formats.in_words,
     formats.recorded_duration,
@@ -125,6 +126,7 @@ def page_templates(content: PageContent) -> Environment:
         "reference": REFERENCE,
         "site_pages": _site_pages(content),
         "titles": standing.TITLES,
+        "unity": position(1.0),
     }
     return templates
 

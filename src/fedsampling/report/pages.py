@@ -16,6 +16,7 @@ from markupsafe import Markup
 from fedsampling.base import files
 from fedsampling.base.text import listed
 from fedsampling.evidence.recomputed import ACCURACY_TOLERANCE, TOLERANCE, recheck_sentence
+from fedsampling.evidence.summaries import FEWEST_SEEDS
 from fedsampling.evidence.verdicts import GRADES
 from fedsampling.experiments.cross_matrix import CLIENTS, CROSS_MATRIX, REFERENCE
 from fedsampling.learning.training.costs import INFORMATION_COSTS
@@ -35,8 +36,9 @@ from fedsampling.report.names import display_name
 from fedsampling.report.page_templates import PageContent, page_templates
 from fedsampling.report.text import TEMPLATES
 from fedsampling.report.verdicts_file import verdicts_json
+from fedsampling.report.which_sampler.advice import MIN_FAMILIES, MIN_SPEED_UP
 from fedsampling.report.which_sampler.chooser import QUESTIONS, lookup_table
-from fedsampling.report.which_sampler.comparison import Comparison
+from fedsampling.report.which_sampler.comparison import PLOT_ENDS, Comparison
 
 COMMANDS = {
     "This report, from finished runs": FROM_PUBLISHED_RUNS,
@@ -100,7 +102,7 @@ def _about(content: PageContent) -> dict[str, Any]:
         "tolerance": TOLERANCE,
         "accuracy_tolerance": ACCURACY_TOLERANCE,
         "recomputed": content.recomputed,
-        "run": _run_totals(content.chapters),
+        "run": run_totals(content.chapters),
     }
 
 
@@ -108,7 +110,7 @@ def _index(content: PageContent) -> dict[str, Any]:
     chapters = content.chapters
     return {
         "map_rows": overview.evidence_map(chapters),
-        "run": _run_totals(chapters),
+        "run": run_totals(chapters),
         "summary": overview.summary(chapters),
         "segments": standing.segments(overview.of_kind("empirical", chapters)),
         "highlights": overview.highlights(chapters),
@@ -130,6 +132,7 @@ def _explorer(content: PageContent) -> dict[str, Any]:
         "views": as_json(views),
         "colours": as_json({"samplers": style.SCHEMES, "palette": style.PALETTE}),
         "points": POINTS,
+        "fewest_seeds": FEWEST_SEEDS,
         "library": LIBRARY_VERSION,
         "start": _first_view(content.explored, content.comparison),
     }
@@ -140,6 +143,8 @@ def _which_sampler(matrix: Chapter, content: PageContent) -> dict[str, Any]:
         "chapter": matrix,
         "questions": QUESTIONS,
         "lookup": as_json(lookup_table(content.comparisons)),
+        "advice_rule": {"families": MIN_FAMILIES, "speed_up": MIN_SPEED_UP},
+        "plot_ends": PLOT_ENDS,
         "costs": INFORMATION_COSTS,
         "settings": _settings([matrix]),
         "clients": [each for each in matrix.exhibits if each.artefact.startswith(CLIENTS)],
@@ -221,13 +226,16 @@ def _settings(chapters: Sequence[Chapter]) -> dict[str, str]:
     return {name: listed(words) or "none" for name, words in settings(chapters).items()}
 
 
-def _run_totals(chapters: Sequence[Chapter]) -> dict[str, Any]:
+def run_totals(chapters: Sequence[Chapter]) -> dict[str, Any]:
     """Return the period, number and computing time of all runs, by device, and the versions."""
     # Experiments and figures share runs; each counts once.
     runs = {name: run for chapter in chapters for name, run in chapter.runs.items()}
-    devices: dict[str, list[float]] = {}
+    # Core-seconds of each device, or seconds where the number of cores is unknown.
+    devices: dict[tuple[str, bool], list[float]] = {}
     for seconds, device in runs.values():
-        devices.setdefault(formats.device_name(device), []).append(seconds)
+        cores = formats.cores(device)
+        key = formats.device_name(device), cores is not None
+        devices.setdefault(key, []).append(seconds * (cores or 1))
     versions: dict[str, set[str]] = {}
     for origin in provenances(chapters):
         for name, number in origin.versions.items():
@@ -237,7 +245,7 @@ def _run_totals(chapters: Sequence[Chapter]) -> dict[str, Any]:
         "runs": len(runs),
         "seconds": sum(seconds for seconds, _ in runs.values()),
         "devices": sorted(
-            ((name, len(each), sum(each)) for name, each in devices.items()),
+            ((name, len(each), sum(each), cores) for (name, cores), each in devices.items()),
             key=lambda row: -row[1],
         ),
         "versions": {name: sorted(numbers) for name, numbers in sorted(versions.items())},

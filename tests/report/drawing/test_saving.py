@@ -124,6 +124,14 @@ class TestFiles:
         assert "NaN" not in html
         assert r"a<b>\&" in (tmp_path / "table1.tex").read_text(encoding="utf-8")
 
+    def test_signs_of_a_latex_table_are_commands(self, tmp_path):
+        data = pd.DataFrame({"gap −_%": [-0.02, np.inf]})
+        save(Artefact(data), "table1", tmp_path)
+        tex = (tmp_path / "table1.tex").read_text(encoding="utf-8")
+        assert r"gap $-$\_\% \\" in tex
+        assert r"$-$0.02000 \\" in tex
+        assert r"$\infty$ \\" in tex
+
 
 class TestBadges:
     @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from fedsampling.base.yaml_reading import read_yaml
 VERIFIED = {
     "publisher": "compared with the checksum that the publisher gives",
     "others": "compared with the checksum that others give; the publisher gives none",
-    "copy": "compared with the copy known to this project; the publisher gives no checksum",
+    "copy": "compared with the copy known to this project; nobody else gives a checksum of it",
     "content": "no checksum is known; counts and shapes are checked when it is read",
 }
 

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedsampling.base.arrays import Array
-
 ROWS, COLUMNS = 120, 120  # at most; more clients or rounds share a cell
-FIRST_LEVEL, LEVELS = ord("0"), 64  # a cell is a character: a share between 0 and 1 in 64 levels
 
 
 def heat_maps(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -24,10 +21,10 @@ def heat_maps(table: pd.DataFrame) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``selected`` and ``failed`` are the shares of a cell's rounds, seeds and clients in which a
-        client was selected, or was selected and did not report: a text for each row of clients;
-        ``failed`` only if there are any.  Clients count up to the last one that any sampler
-        selected.
+        ``selected`` and ``failed`` count, over a cell's rounds, seeds and clients, how often a
+        client was selected, or was selected and did not report: a list for each row of clients;
+        ``failed`` only if there are any.  ``clients`` are those up to the last one that any sampler
+        of the case selected.
     """
     return list(_heat_maps(table))
 
@@ -39,8 +36,9 @@ def script(table: pd.DataFrame, key: str) -> str:
 
 
 def _heat_maps(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    clients = int(table["client"].max()) + 1
+    last_clients = table.groupby("case", observed=True)["client"].max().to_dict()
     for (case, sampler), part in table.groupby(["case", "sampler"], sort=False, observed=True):
+        clients = int(last_clients[case]) + 1
         first, last = int(part["round"].min()), int(part["round"].max())
         height = -(-clients // ROWS)
         width = -(-(last - first + 1) // COLUMNS)
@@ -48,17 +46,13 @@ def _heat_maps(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
         once = part.drop_duplicates(["seed", "round", "client"])  # selected twice counts once
         size = -(-clients // height), -(-(last - first + 1) // width)
         at = once["client"].to_numpy() // height, (once["round"].to_numpy() - first) // width
-        # The last row and column may have fewer clients and rounds.
-        tall = np.minimum(height, clients - np.arange(size[0]) * height)
-        wide = np.minimum(width, last - first + 1 - np.arange(size[1]) * width)
-        possible = np.outer(tall, wide) * seeds
-        shares = {"selected": np.ones(len(once), np.bool_), "failed": ~once["reported"].to_numpy()}
+        counted = {"selected": np.ones(len(once), np.bool_), "failed": ~once["reported"].to_numpy()}
         cells = {}
-        for name, counts in shares.items():
-            total = np.zeros(size)
-            np.add.at(total, at, counts.astype(np.float64))
+        for name, counts in counted.items():
+            total = np.zeros(size, np.int64)
+            np.add.at(total, at, counts)
             if name == "selected" or total.any():
-                cells[name] = [_text(row) for row in total / possible]
+                cells[name] = total.tolist()
         yield {
             "case": str(case),
             "sampler": str(sampler),
@@ -69,9 +63,3 @@ def _heat_maps(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
             "seeds": int(seeds),
             **cells,
         }
-
-
-def _text(shares: Array) -> str:
-    """Write shares as characters; only zero has the first level."""
-    levels = np.where(shares > 0, np.maximum(np.rint(shares * (LEVELS - 1)), 1), 0)
-    return "".join(chr(FIRST_LEVEL + int(level)) for level in levels)

@@ -45,7 +45,7 @@ def markup(table: pd.DataFrame, badges: Sequence[str]) -> tuple[str, str]:
     """Return a table as HTML and LaTeX; its last row lists why it is not evidence."""
     table = table.rename(columns=_in_words)
     html: str = table.to_html(index=False, border=0, escape=True)
-    tex: str = table.to_latex(index=False, escape=True)
+    tex: str = table.map(latex_text).rename(columns=latex_text).to_latex(index=False, escape=False)
     if badges:
         warning, columns = " · ".join(badges), len(table.columns)
         foot = f'  <tfoot><tr><td colspan="{columns}">{escape(warning)}</td></tr></tfoot>\n</table>'

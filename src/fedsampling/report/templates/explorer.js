@@ -43,12 +43,15 @@ const show = number => {
   if (Math.abs(rounded) >= 1e6) return rounded.toExponential().replace("e+", "e");
   return Math.abs(rounded) < 1000 ? String(rounded) : rounded.toLocaleString("en-GB");
 };
+// Rounds are written in full.
+const showX = number => (state.x === "at" ? number.toLocaleString("en-GB") : show(number));
 // Where too few seeds are left, there is no interval.
 const interval = (low, high) => (low === null || low === undefined ? "" : `[${show(low)}, ${show(high)}]`);
 
-// State and address.
+// State and address.  Other addresses, such as that of the skip link, choose no view.
+const namesView = () => new URLSearchParams(location.hash.slice(1)).has("view");
 const readAddress = () => {
-  const query = new URLSearchParams(location.hash.length > 1 ? location.hash.slice(1) : page.dataset.start);
+  const query = new URLSearchParams(namesView() ? location.hash.slice(1) : page.dataset.start);
   const asked = query.get("view"), key = views.has(asked) ? asked : views.keys().next().value;
   page.querySelector(".unknown").textContent = asked && key !== asked ? `No experiment is called ${asked}. This is ${key}.` : "";
   const flag = (name, usual) => (query.has(name) ? query.get(name) === "1" : usual);
@@ -57,7 +60,7 @@ const readAddress = () => {
     metric: query.get("metric"),
     case: query.get("case"),
     x: query.get("x") ?? "at",
-    samplers: query.get("samplers")?.split(",") ?? null,
+    samplers: query.get("samplers")?.split(",").filter(Boolean) ?? null,
     band: flag("band", true),
     logx: flag("logx", false),
     logy: query.has("logy") ? query.get("logy") === "1" : null,
@@ -104,16 +107,17 @@ fields.search.addEventListener("input", () => {
   const most = Math.max(...options.map(score));
   const matches = options.filter(option => score(option) === most && (most || !words.length));
   for (const option of options) option.hidden = option.disabled = !matches.includes(option);
-  const open = views.get(state.view).title;
-  page.querySelector(".unknown").textContent = !matches.length ? `No experiment matches; this is still ${open}.` :
-    found.get(matches[0]).length < words.length ? `No experiment has all words; found: ${found.get(matches[0]).join(", ")}.` : "";
-  if (!matches.length || !words.length) return;
+  const tell = message => { page.querySelector(".unknown").textContent = message; };
+  if (!matches.length) return tell(`No experiment matches; this is still ${views.get(state.view).title}.`);
+  if (!words.length) return tell("");
   const chosen = matches.find(option => option.selected) ?? matches[0];
   const named = views.get(chosen.value).cases.find(name => words.some(word => word.length > 2 && name.toLowerCase().includes(word)));
   if (state.view !== chosen.value) {
     fields.view.value = chosen.value;
-    fields.view.dispatchEvent(new Event("change", {bubbles: true}));
+    fields.view.dispatchEvent(new Event("change", {bubbles: true}));  // this clears the message
   }
+  const has = found.get(matches[0]);
+  tell(has.length < words.length ? `No experiment has all words; found: ${has.join(", ")}.` : "");
   if (named && named !== state.case) {
     state.case = named;
     update();
@@ -125,11 +129,11 @@ const update = async () => {
   fields.view.value = state.view;
   state.metric = options(fields.metric, Object.entries(view.metrics), state.metric);
   if (state.logy === null) state.logy = ["msd", "test_loss", "loss"].includes(state.metric);
-  let data;
-  try {
-    data = await load(`${state.view}/${state.metric}`);
-  } catch (error) {
-    reading.textContent = error.message;
+  const wanted = `${state.view}/${state.metric}`;
+  const data = await load(wanted).catch(error => error);
+  if (wanted !== `${state.view}/${state.metric}`) return;  // meanwhile the reader chose another view
+  if (data instanceof Error) {
+    reading.textContent = data.message;
     return;
   }
   const perSampler = new Map();
@@ -146,8 +150,8 @@ const update = async () => {
   for (const name of ["band", "logx", "logy"]) fields[name].checked = state[name];
   const drawn = new Set(curves.map(curve => curve.sampler));
   const names = Object.keys(view.samplers).filter(name => drawn.has(name));  // the paper's order
-  const wanted = state.samplers?.filter(name => names.includes(name));
-  const first = wanted?.length || state.samplers?.length === 0 ? wanted : names.slice(0, FIRST_SHOWN);
+  const asked = state.samplers?.filter(name => names.includes(name));
+  const first = asked?.length || state.samplers?.length === 0 ? asked : names.slice(0, FIRST_SHOWN);
   // Samplers with a colour of their own come first, so that no other curve takes it.
   for (const curve of curves) curve.own = view.colours[curve.sampler] ?? OWN_COLOURS[curve.sampler];
   for (const curve of curves.toSorted((a, b) => !a.own - !b.own)) {
@@ -162,6 +166,9 @@ const update = async () => {
   page.dispatchEvent(new Event("viewed"));
 };
 
+// Black curves have the colour of text on the screen, whose ground may be dark.
+const onScreen = (colour, ink) => (colour === "#000000" ? ink : colour);
+
 // Show or hide a curve; it keeps its colour until it is hidden. Curves of one colour differ in dashes.
 const turn = (curve, on) => {
   const others = curves.filter(other => other !== curve && other.shown);
@@ -172,7 +179,7 @@ const turn = (curve, on) => {
     curve.dash = DASHES.find(dash => !taken.has(dash)) ?? DASHES[0];
   }
   curve.shown = on;
-  curve.tag?.setAttribute("stroke", on ? curve.colour : "none");
+  if (curve.tag) curve.tag.style.stroke = on ? onScreen(curve.colour, "var(--ink)") : "none";
   curve.tag?.setAttribute("stroke-dasharray", curve.dash ?? []);
 };
 
@@ -238,7 +245,7 @@ const parts = curve => [
   {column: values => values.mean, name: curve.label, width: 2},
   ...(state.band && curve.low ? [
     {column: values => values.low, name: `${curve.label}, low`, width: 0},
-    {column: values => values.high, name: `${curve.label}, high`, width: 0},
+    {column: values => values.high, name: `${curve.label}, high`, width: 0, isHigh: true},
   ] : []),
 ];
 const shown = () => curves.filter(curve => curve.shown && curve[state.x]);
@@ -250,6 +257,7 @@ const draw = view => {
   plot = null;
   reading.textContent = "";
   const visible = shown();
+  for (const name of ["csv", "svg", "png"]) page.querySelector(`[name=${name}]`).disabled = !visible.length;
   if (!visible.length) {
     reading.textContent = "Choose at least one sampler.";
     return;
@@ -259,13 +267,13 @@ const draw = view => {
   series = visible.flatMap(curve => parts(curve).map(part => ({...part, curve})));
   const bands = [];
   series.forEach((part, i) => {
-    if (part.name.endsWith(", high")) bands.push({series: [i + 1, i], fill: `${part.curve.colour}30`});
+    if (part.isHigh) bands.push({series: [i + 1, i], fill: `${onScreen(part.curve.colour, ink)}30`});
   });
   const data = uPlot.join(series.map(part => table(part.curve, part.column)));
   const font = `13px ${style.getPropertyValue("--sans")}`;
-  const axis = (text, more) => ({label: text, stroke: ink, font, labelFont: font, grid: {stroke: rule, width: 1}, ticks: {stroke: rule}, values: (_, ticks) => ticks.map(tick => (tick === null ? "" : show(tick))), ...more});
+  const axis = (text, write, more) => ({label: text, stroke: ink, font, labelFont: font, grid: {stroke: rule, width: 1}, ticks: {stroke: rule}, values: (_, ticks) => ticks.map(tick => (tick === null ? "" : write(tick))), ...more});
   const ticks = log => (log ? {splits: decades, filter: (_, all) => all} : {});
-  const common = {axes: [axis(AXES[state.x], ticks(state.logx)), axis(view.metrics[state.metric], {size: 70, ...ticks(state.logy)})]};
+  const common = {axes: [axis(AXES[state.x], showX, ticks(state.logx)), axis(view.metrics[state.metric], show, {size: 70, ...ticks(state.logy)})]};
   plot = new uPlot({
     width: chart.clientWidth,
     height: Math.max(320, Math.min(520, innerHeight * 0.6)),
@@ -278,20 +286,24 @@ const draw = view => {
       y: {distr: state.logy ? 3 : 1},
     },
     series: [{}, ...series.map(part => ({
-      label: part.name, stroke: part.width ? part.curve.colour : "transparent", width: part.width, dash: part.curve.dash,
+      label: part.name, stroke: part.width ? onScreen(part.curve.colour, ink) : "transparent", width: part.width, dash: part.curve.dash,
       spanGaps: true, points: {show: part.width > 1 && part.curve.at.length < 8},
     }))],
     hooks: {setCursor: [read]},
   }, data, chart);
 };
-// Ticks of a logarithmic axis: 1, 2 and 5 in each decade; only decades if there are many.
-const decades = (self, axis, low, high) => {
+// Ticks of a logarithmic axis: 1, 2 and 5 in each decade; only decades if there are many; if the
+// axis has fewer than three of them, those of a linear axis.
+const decades = (self, axis, low, high, step) => {
   const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
   const ticks = [];
   for (let power = first; power <= last; power += 1) {
     for (const digit of last - first > 3 ? [1] : [1, 2, 5]) ticks.push(digit * 10 ** power);
   }
-  return ticks.filter(tick => tick >= low && tick <= high);
+  const inside = ticks.filter(tick => tick >= low && tick <= high);
+  if (inside.length > 2 || !step) return inside;
+  const start = Math.ceil(low / step), end = Math.floor(high / step);
+  return Array.from({length: end - start + 1}, (_, i) => (start + i) * step);
 };
 // The point of a curve that is nearest to the cursor.
 const nearest = (self, number, place) => {
@@ -311,7 +323,7 @@ const read = self => {
     const ends = state.band && part.curve.low ? [1, 2].map(j => self.data[i + 1 + j][at]) : null;
     return [`${part.name} ${show(value)} ${ends ? interval(...ends) : ""}`.trim()];
   });
-  reading.textContent = `${show(self.data[0][place])} ${AXES[state.x]}: ${lines.join("; ")}`;
+  reading.textContent = `${showX(self.data[0][place])} ${AXES[state.x]}: ${lines.join("; ")}`;
 };
 chart.addEventListener("keydown", event => {
   const move = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity}[event.key];
@@ -376,7 +388,7 @@ const svg = () => {
   const text = (words, at, more = "") => `<text x="${at[0].toFixed(1)}" y="${at[1].toFixed(1)}" ${more}>${String(words).replace(/[&<>]/g, c => `&#${c.charCodeAt()};`)}</text>`;
   const out = [`<svg xmlns="http://www.w3.org/2000/svg" width="${plot.width}" height="${below}" viewBox="0 0 ${plot.width} ${below}" font-family="sans-serif" font-size="12">`, `<rect width="100%" height="100%" fill="#fff"/>`];
   for (const tick of plot.axes[0]._splits) {
-    out.push(`<path d="M${x(tick).toFixed(1)} ${box.top}v${box.height}" stroke="#ddd"/>`, text(show(tick), [x(tick), box.top + box.height + 16], 'text-anchor="middle"'));
+    out.push(`<path d="M${x(tick).toFixed(1)} ${box.top}v${box.height}" stroke="#ddd"/>`, text(showX(tick), [x(tick), box.top + box.height + 16], 'text-anchor="middle"'));
   }
   for (const tick of plot.axes[1]._splits) {
     out.push(`<path d="M${box.left} ${y(tick).toFixed(1)}h${box.width}" stroke="#ddd"/>`, text(show(tick), [box.left - 6, y(tick) + 4], 'text-anchor="end"'));
@@ -421,8 +433,8 @@ const png = () => {
 };
 const button = (name, action) => page.querySelector(`[name=${name}]`).addEventListener("click", action);
 button("csv", () => save(csv(), "text/csv", "csv"));
-button("svg", () => plot && save(svg(), "image/svg+xml", "svg"));
-button("png", () => plot && png());
+button("svg", () => save(svg(), "image/svg+xml", "svg"));
+button("png", png);
 button("link", async event => {
   const link = location.href.split("#")[0] + address();
   const tag = event.target;
@@ -449,7 +461,11 @@ form.addEventListener("change", event => {
   if (name === "metric") state.logy = null;
   update();
 });
-addEventListener("hashchange", () => { readAddress(); update(); });
+addEventListener("hashchange", () => {
+  if (!namesView()) return;
+  readAddress();
+  update();
+});
 new ResizeObserver(() => plot?.setSize({width: chart.clientWidth, height: plot.height})).observe(chart);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot && draw(views.get(state.view)));
 page.hidden = false;

@@ -2,11 +2,15 @@
 {
   const box = page.querySelector(".selected"), recorded = box.querySelector(".recorded");
   const choice = recorded.querySelector("form").elements, canvas = box.querySelector("canvas");
-  const LEFT = 48, BOTTOM = 40, LEVELS = 63;
+  const LEFT = 48, BOTTOM = 40;
   let maps = [], map = null, order = [], top = 1;
 
   const percent = share => `${+(100 * share).toPrecision(2)} %`;
-  const level = (rows, row, column) => (rows ? (rows[row].charCodeAt(column) - 48) / LEVELS : 0);
+  // The last row and column may have fewer clients and rounds.
+  const clientsIn = row => Math.min(map.perRow, map.clients - row * map.perRow);
+  const roundsIn = column => Math.min(map.perColumn, map.rounds[1] - map.rounds[0] + 1 - column * map.perColumn);
+  const share = (rows, row, column) => rows[row][column] / (clientsIn(row) * roundsIn(column) * map.seeds);
+  const total = counts => counts.reduce((sum, count) => sum + count, 0);
   const span = (first, size, last) => (size === 1 ? `${first}` : `${first} to ${Math.min(first + size - 1, last)}`);
   const clientsOf = row => span(row * map.perRow, map.perRow, map.clients - 1);
   const roundsOf = column => span(map.rounds[0] + column * map.perColumn, map.perColumn, map.rounds[1]);
@@ -17,7 +21,8 @@
     recorded.hidden = !view.selections;
     box.querySelector(".unrecorded").hidden = view.selections;
     if (!view.selections) return;
-    const data = await load(`${state.view}/selections`);
+    const wanted = state.view, data = await load(`${wanted}/selections`);
+    if (wanted !== state.view) return;  // meanwhile the reader chose another view
     maps = data.filter(each => state.all || each.case === state.case);
     const name = each => (view.samplers[each.sampler] ?? each.sampler) + (state.all && view.cases.length > 1 ? `, ${each.case}` : "");
     options(choice.map, maps.map((each, i) => [String(i), name(each)]), choice.map.value);
@@ -25,18 +30,18 @@
   };
   const choose = () => {
     map = maps[+choice.map.value];
-    const totals = map.selected.map((row, i) => [...row].reduce((sum, _, j) => sum + level(map.selected, i, j), 0) / row.length);
-    order = totals.map((_, i) => i);
-    if (choice.order.value === "often") order.sort((a, b) => totals[b] - totals[a]);
-    top = Math.max(...map.selected.map((row, i) => Math.max(...[...row].map((_, j) => level(map.selected, i, j)))));
-    const never = totals.filter(total => total === 0).length, most = totals.indexOf(Math.max(...totals));
+    const rounds = map.rounds[1] - map.rounds[0] + 1;
+    const shares = map.selected.map((row, i) => total(row) / (clientsIn(i) * rounds * map.seeds));
+    order = shares.map((_, i) => i);
+    if (choice.order.value === "often") order.sort((a, b) => shares[b] - shares[a]);
+    top = Math.max(...map.selected.flatMap((row, i) => row.map((_, j) => share(map.selected, i, j))));
+    const never = shares.filter(each => each === 0).length, most = shares.indexOf(Math.max(...shares));
     const unit = map.perRow === 1 ? "clients" : `groups of ${map.perRow} clients`;
-    const failed = map.failed ? ` Of the selected clients, ${percent(sum(map.failed) / sum(map.selected))} did not report.` : "";
-    box.querySelector(".summary").textContent = `${never} of ${map.selected.length} ${unit} ${never === 1 ? "was" : "were"} never selected. ` +
-      `Most often: client${map.perRow === 1 ? "" : "s"} ${clientsOf(most)}, in ${percent(totals[most])} of the rounds.${failed}`;
+    const failed = map.failed ? ` Of the selected clients, ${percent(total(map.failed.flat()) / total(map.selected.flat()))} did not report.` : "";
+    box.querySelector(".summary").textContent = `${never} of the ${map.selected.length} ${unit} up to client ${map.clients - 1} ${never === 1 ? "was" : "were"} never selected. ` +
+      `Most often: client${map.perRow === 1 ? "" : "s"} ${clientsOf(most)}, in ${percent(shares[most])} of the rounds.${failed}`;
     paint();
   };
-  const sum = rows => rows.reduce((all, row, i) => all + [...row].reduce((part, _, j) => part + level(rows, i, j), 0), 0);
 
   const paint = () => {
     if (!map || !canvas.clientWidth) return;
@@ -50,9 +55,8 @@
     const w = (width - LEFT) / columns, h = (height - BOTTOM) / rows;
     pen.fillStyle = colour("--link");
     for (const [place, row] of order.entries()) for (let column = 0; column < columns; column += 1) {
-      const share = level(map.selected, row, column);
-      if (!share) continue;
-      pen.globalAlpha = 0.12 + 0.88 * share / top;
+      if (!map.selected[row][column]) continue;
+      pen.globalAlpha = 0.12 + 0.88 * share(map.selected, row, column) / top;
       pen.fillRect(LEFT + column * w, place * h, Math.ceil(w * ratio) / ratio, Math.ceil(h * ratio) / ratio);
     }
     pen.globalAlpha = 1;
@@ -83,9 +87,9 @@
     const {left, top: above, width, height} = canvas.getBoundingClientRect();
     const column = Math.floor((event.clientX - left - LEFT) / (width - LEFT) * map.selected[0].length);
     const row = order[Math.floor((event.clientY - above) / (height - BOTTOM) * order.length)];
-    const failed = map.failed ? `, and did not report in ${percent(level(map.failed, row ?? 0, column))}` : "";
+    const failed = map.failed ? `, and did not report in ${percent(share(map.failed, row ?? 0, column))}` : "";
     box.querySelector(".cell").textContent = column < 0 || row === undefined ? "" :
-      `client ${clientsOf(row)}, round ${roundsOf(column)}: selected in ${percent(level(map.selected, row, column))}${failed}`;
+      `client ${clientsOf(row)}, round ${roundsOf(column)}: selected in ${percent(share(map.selected, row, column))}${failed}`;
   });
   recorded.querySelector("form").addEventListener("change", choose);
   box.addEventListener("toggle", show);

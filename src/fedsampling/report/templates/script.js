@@ -75,10 +75,15 @@ for (const block of document.querySelectorAll("[data-filters]")) {
     unfold();
     target.scrollIntoView();
   };
-  // An address such as #standing=confirmed chooses what is shown.
+  // An address such as #standing=confirmed chooses what is shown; that of the chooser does not.
   const choose = () => {
     const asked = new URLSearchParams(location.hash.slice(1));
-    for (const choice of choices) if (asked.has(choice.name)) choice.value = asked.get(choice.name);
+    for (const choice of asked.has("choose") ? [] : choices) {
+      if (!asked.has(choice.name)) continue;
+      const value = asked.get(choice.name);
+      if (![...choice.options].some(option => option.value === value)) choice.add(new Option(value));
+      choice.value = value;
+    }
     show();
     reveal();
   };

@@ -104,7 +104,7 @@ const compute = (samples, delays, m) => {
 const widget = document.getElementById("widget");
 if (widget) {
   const form = widget.querySelector("form"), body = widget.querySelector("tbody");
-  const number = value => (value === 0 ? "0" : value.toPrecision(3).replace(/e-(\d+)/, " × 10⁻$1"));
+  const number = value => (value === 0 ? "0" : value.toPrecision(3));
   const show = () => {
     const [n, m, inequality, spread] = ["n", "m", "inequality", "spread"].map(name => Number(form.elements[name].value));
     form.elements.m.max = n;

@@ -177,7 +177,8 @@ def _range(speed_up: Estimate, measure: str) -> str:
     """Write an interval of gains in per cent; nothing without an interval."""
     if np.isnan(speed_up.low):
         return ""
-    low, high = (f"{100 * _gain(end, measure):+.0f}" for end in (speed_up.low, speed_up.high))
+    ends = (round(100 * _gain(end, measure)) for end in (speed_up.low, speed_up.high))
+    low, high = (f"{end:+d}" if end else "0" for end in ends)
     return f" ({low} to {high} %)".replace("-", "−")
 
 

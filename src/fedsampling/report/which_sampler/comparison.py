@@ -25,6 +25,13 @@ PLOT_ENDS = (0.4, 2.5)  # speed-ups at the ends of the plot of an interval
 IMPRACTICAL = frozenset({"labels", "optimum"})
 
 
+def position(speed_up: float) -> float:
+    """Place a speed-up in the plot of an interval, in per cent of its width, on a log scale."""
+    left, right = np.log(PLOT_ENDS)
+    share = (np.log(np.clip(speed_up, *PLOT_ENDS)) - left) / (right - left)
+    return round(100 * float(share), 1)
+
+
 @dataclass(frozen=True)
 class SpeedUp:
     """Speed-up of a sampler over MD sampling: 2 means half the cost.
@@ -61,13 +68,10 @@ class SpeedUp:
 
     @property
     def positions(self) -> tuple[float, float, float] | None:
-        """Ends and value in per cent of the plot's width, on a log scale with 1 in the middle."""
+        """Ends and value in per cent of the plot's width; None without an interval."""
         if not self.interval:
             return None
-        left, right = np.log(PLOT_ENDS)
-        logs = np.log(np.maximum([self.low, self.value, self.high], PLOT_ENDS[0]))
-        low, value, high = 100 * np.clip((logs - left) / (right - left), 0, 1)
-        return round(low, 1), round(value, 1), round(high, 1)
+        return position(self.low), position(self.value), position(self.high)
 
     @property
     def side(self) -> str:
