@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedsampling.base.text import show
+from fedsampling.base.text import listed, show
 from fedsampling.evidence.rules import above, by_chance, equivalence, ordering, stated, verdict
 from fedsampling.evidence.statistics import compare, difference, holm, show_estimate
 from fedsampling.evidence.verdicts import Finding, Interval, Part, Verdict, intervals
@@ -75,8 +75,27 @@ def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             "so no run could reproduce the claim as stated."
         )
         finding = replace(finding, verdict="partly reproduced", reason=why)
-    equal_weights = stated(gap <= EXACT)
-    return replace(finding, ours=ours, parts={**finding.parts, WEIGHTS_EQUAL: equal_weights})
+    return replace(
+        finding,
+        ours=ours,
+        parts={**finding.parts, WEIGHTS_EQUAL: stated(gap <= EXACT)},
+        caveat=_width_of_the_margin(summaries, claim.margin, finding.drawn),
+    )
+
+
+def _width_of_the_margin(summaries: Summaries, margin: float, drawn: tuple[Interval, ...]) -> str:
+    """Say where c3's rule finds MD equal to Uniform, too; empty if it is so nowhere."""
+    pairs = loss_pairs(summaries, "md", "uniform", "equal")
+    parts = equivalence(pairs, margin, "loss", difference).parts
+    equal = [name.split()[0] for name, part in parts.items() if part == "holds"]
+    if not equal:
+        return ""
+    largest = max(abs(end) for row in drawn for end in (row.low, row.high))
+    return (
+        "The margin is wide: by the same rule, MD and Uniform sampling are equal, too, with "
+        f"{listed(equal)} clients. All intervals of Clustered − Uniform lie within "
+        f"±{show(largest, 2)}."
+    )
 
 
 def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:

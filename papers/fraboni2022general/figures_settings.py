@@ -80,7 +80,7 @@ def importance(summaries: Summaries, paper: Paper) -> Artefact:
 
 def choices(summaries: Summaries, paper: Paper) -> Artefact:
     """Draw the difference of MD and Uniform sampling for several choices of clients."""
-    table = by_choice(summaries)
+    table, rounds = by_choice(summaries), _common_rounds(summaries)
     with panels(1, 2, width=9.2, height=3.6) as (figure, axes):
         for axis, letter, (case, title) in zip(axes, "ab", IMPORTANCES.items(), strict=True):
             axis.axhline(0, color="black", linewidth=0.8)
@@ -91,7 +91,7 @@ def choices(summaries: Summaries, paper: Paper) -> Artefact:
             _clip(axis, table[table["case"] == case])
             axis.set(title=f"({letter}) {title}, $n = 10$, $m = 5$")
             axis.set_xlabel("standard deviation of $n_i/M$")
-        axes[0].set_ylabel(f"{GAP}, mean")
+        axes[0].set_ylabel(f"{GAP}, " + (f"$t = {rounds[0]}$" if len(rounds) == 1 else "mean"))
         axes[0].legend()
     spans = []
     for name, gaps in table.groupby("case", sort=False)["gap"]:
@@ -106,9 +106,7 @@ def choices(summaries: Summaries, paper: Paper) -> Artefact:
         "ten clients, against the standard deviation of their shares of the data.",
         notes=(
             f"{over}{'; '.join(spans)}." if spans else "One choice of clients at this scale.",
-            "Means over the rounds that were measured for all choices "
-            f"({', '.join(map(str, _common_rounds(summaries)))}), paired by seed, with 95 % "
-            "intervals.",
+            f"{_rounds_in_words(rounds)}, paired by seed, with 95 % intervals.",
         ),
     )
 
@@ -207,6 +205,13 @@ def _common_rounds(summaries: Summaries) -> Sequence[int]:
         set(summaries[name].select(metric="loss", since=1)["at"]) for name in ("choices", HALF[10])
     )
     return sorted(int(at) for at in first & second)
+
+
+def _rounds_in_words(rounds: Sequence[int]) -> str:
+    listing = ", ".join(map(str, rounds))
+    if len(rounds) == 1:
+        return f"Losses of round {listing}, the only one that was measured for all choices"
+    return f"Means over the rounds that were measured for all choices ({listing})"
 
 
 def _best(table: pd.DataFrame, dataset: str, chosen: float, whose: str) -> str:

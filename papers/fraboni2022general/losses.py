@@ -11,8 +11,10 @@ from typing import Any
 import pandas as pd
 
 from fedsampling.base.text import show_range
+from fedsampling.data.partitions.by_label import Dirichlet
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
+from fedsampling.learning.models.settings import Lstm
 from fedsampling.report.drawing.artefacts import Summaries
 from fedsampling.report.drawing.curves import only
 from fedsampling.report.drawing.style import SCHEMES as COLOURS
@@ -32,11 +34,33 @@ TRAINED = {**COMPARED, "clustered": SCHEMES["clustered"]}  # in Figure 2
 # Experiments in which half of the clients are sampled, by the number of clients.
 HALF = {n: f"shakespeare_{n}" for n in (10, 20, 40, 80)}
 SHOWN = ("loss", "diverged_at")
+
+
+def _of_lstm(name: str) -> Callable[[Mapping[str, Any]], list[int]]:
+    """Return how to read a size of the LSTM from an experiment's settings."""
+    default = Lstm.model_fields[name].default
+    return lambda settings: (
+        [settings["model"].get(name, default)] if settings["model"]["name"] == "lstm" else []
+    )
+
+
+def _samples(settings: Mapping[str, Any]) -> list[int]:
+    """Read the training samples of CIFAR-10's clients from an experiment's settings."""
+    partition = settings["dataset"].get("partition")
+    default = Dirichlet.model_fields["groups"].default
+    return [size for _, size in partition.get("groups", default)] if partition else []
+
+
 # Sizes in which our runs may differ from the paper's, read from an experiment's settings.
-SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
-    "seeds": lambda settings: settings["seeds"],
-    "rounds": lambda settings: settings["rounds"],
-    "local steps": lambda settings: settings["work"]["steps"],
+SIZES: dict[str, Callable[[Mapping[str, Any]], list[int]]] = {
+    "{} seeds": lambda settings: [settings["seeds"]],
+    "{} rounds": lambda settings: [settings["rounds"]],
+    "{} clients": lambda settings: [settings["dataset"].get("clients", 0)],
+    "{} samples per client": _samples,
+    "{} local steps": lambda settings: [settings["work"]["steps"]],
+    "batches of {}": lambda settings: [settings["work"]["batch"]],
+    "{} hidden units per layer": _of_lstm("hidden"),
+    "network depth {}": _of_lstm("layers"),
 }
 
 
@@ -107,14 +131,14 @@ def gap_curve(
 def departures(summaries: Summaries, paper: Paper) -> str:
     """Write the seeds and what differs from the paper: ``"Here: 5 to 20 seeds (paper: 30)."``."""
     parts = []
-    for word, read in SIZES.items():
+    for words, read in SIZES.items():
         ours, theirs = set(), set()
         for name, summary in summaries.items():
             settings = {**summary.settings["settings"], "seeds": len(summary.settings["seeds"])}
-            ours.add(read(settings))
-            theirs.add(read(paper.experiments[name]))
+            ours.update(read(settings))
+            theirs.update(read(paper.experiments[name]))
         if ours != theirs:
-            parts.append(f"{show_range(ours)} {word} (paper: {show_range(theirs)})")
-        elif word == "seeds":
-            parts.append(f"{show_range(ours)} {word}")
+            parts.append(f"{words.format(show_range(ours))} (paper: {show_range(theirs)})")
+        elif "seeds" in words:
+            parts.append(words.format(show_range(ours)))
     return f"Here: {', '.join(parts)}."

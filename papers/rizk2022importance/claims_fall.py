@@ -79,7 +79,11 @@ def _rivals(compared: pd.DataFrame) -> Iterator[tuple[str, list[Estimate]]]:
 
 
 def _by_rival(compared: pd.DataFrame) -> str:
-    """Count where c3 holds and fails against each sampler, over populations and windows."""
+    """Count where c3 holds and fails against each sampler, over populations and windows.
+
+    Tracked and true probabilities count with each baseline: it sets the first window, and in both
+    windows the correction of their intervals.
+    """
     texts = []
     for name, leads in _rivals(compared):
         parts = [above(lead, 0.0) for lead in leads]
@@ -89,7 +93,8 @@ def _by_rival(compared: pd.DataFrame) -> str:
             f"{parts.count('fails')} fail (median lead {show(float(median))} dB)"
         )
     return (
-        f"Comparisons over populations and windows: {'; '.join(texts)}; the others are undecided."
+        f"Comparisons over populations and windows (tracked and true with each of both baselines): "
+        f"{'; '.join(texts)}; the others are undecided."
     )
 
 

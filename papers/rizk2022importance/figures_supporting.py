@@ -1,5 +1,7 @@
 """Supporting figures of rizk2022importance: sensitivity, probabilities, inclusion, gradients."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -22,8 +24,9 @@ from fedsampling.report.drawing.style import (
 )
 
 from .levels import gradient_deviations
-from .lines import ESTIMATED, LINES, SCHEMES, TRACKED
-from .populations import population_in_words, populations
+from .lines import ESTIMATED, LINES, SCHEMES, TRACKED, TRUE
+from .populations import population_in_words, populations, sensitivity_populations
+from .steady_states import exact
 
 # Comparisons of the sensitivity figure.
 COLOURS = {
@@ -49,7 +52,8 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
     default = next(case for case in cases if not cases[case])
     problems = [default, *[case for case in cases if case not in noises]]
     spread = data[data["experiment"] == "sensitivity"]
-    noisy = _by_noisy_agents(summaries, data)
+    unlimited = _without_steady_state(summaries)
+    noisy = _by_noisy_agents(summaries, data, unlimited)
     with panels(2, 2, width=10.0, height=7.2) as (figure, (left, right, first, second)):
         for label, colour in COLOURS.items():
             chosen = spread[spread["comparison"] == label].set_index("case")
@@ -89,23 +93,47 @@ def sensitivity(summaries: Summaries, paper: Paper) -> Artefact:
             f"({population}). The maps show ranges over four draws of the "
             "problem: standard FedAvg weighs agents by E_k, so it matters which agents are noisy.",
             "L p_k ≤ 1 limits how far sampling can adapt to a few very noisy agents.",
-            f"After {rounds:,} iterations the tracked probabilities are not at steady state; their "
-            "gap over true probabilities would shrink further.",
+            f"After {rounds:,} iterations the tracked probabilities are not at steady state.",
+            *_star(summaries, unlimited),
         ),
     )
 
 
-def _by_noisy_agents(summaries: Summaries, data: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean and range of each gap over draws, by number of noisy agents and factor."""
+def _without_steady_state(summaries: Summaries) -> list[str]:
+    """Return the cases of `few` in which FedAvg's or the true probabilities' MSD has no limit."""
+    return [
+        standard[2]
+        for experiment, panel, standard in sensitivity_populations(summaries)
+        if experiment == "few"
+        and max(exact(run).growth for run in (standard, (panel, TRUE, standard[2]))) >= 1
+    ]
+
+
+def _star(summaries: Summaries, unlimited: Sequence[str]) -> Iterator[str]:
+    """Explain the stars in the maps; nothing if there are none."""
+    if unlimited:
+        names = (population_in_words("few", summaries["few"], case) for case in unlimited)
+        yield f"* No steady state, because E‖w − w^o‖² grows without bound: {'; '.join(names)}."
+
+
+def _by_noisy_agents(
+    summaries: Summaries, data: pd.DataFrame, unlimited: Sequence[str]
+) -> pd.DataFrame:
+    """Return the mean and range of each gap over draws, by number of noisy agents and factor.
+
+    The column ``star`` is "*" if one of these draws is `unlimited`, otherwise empty.
+    """
     summary = summaries["few"]
     chosen = data[data["experiment"] == "few"]
     noise = [summary.setting("dataset.noise", case) for case in chosen["case"]]
     chosen = chosen.assign(
         few=[int(setting["few"]) for setting in noise],
         factor=[float(setting["factor"]) for setting in noise],
+        star=np.where(chosen["case"].isin(unlimited), "*", ""),
     )
-    grouped = chosen.groupby(["comparison", "few", "factor"])["gap_db"]
-    return grouped.agg(["mean", "min", "max"]).reset_index()
+    grouped = chosen.groupby(["comparison", "few", "factor"])
+    gaps = grouped["gap_db"].agg(["mean", "min", "max"])
+    return gaps.assign(star=grouped["star"].max()).reset_index()
 
 
 def _map(
@@ -125,7 +153,7 @@ def _map(
     for row, factor in enumerate(means.index):
         for column, number in enumerate(means.columns):
             cell = table.loc[(factor, number)]
-            text = f"{cell['mean']:.1f}\n{cell['min']:.1f} to {cell['max']:.1f}"
+            text = f"{cell['mean']:.1f}{cell['star']}\n{cell['min']:.1f} to {cell['max']:.1f}"
             colour = "white" if cell["mean"] > middle else BLACK
             axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
     axes.set_xticks(range(len(means.columns)), [str(number) for number in means.columns])

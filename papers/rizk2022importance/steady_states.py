@@ -57,6 +57,14 @@ def exact(run: Run) -> Recursion:
     return _recursion(_settings(run))
 
 
+def standard_beside(run: Run) -> Recursion:
+    """Return the recursion of standard FedAvg in the population of a run of ISFedAvg."""
+    settings = json.loads(_settings(run))
+    settings["work"]["correct"] = False
+    settings["sampler"] = {"name": "uniform", "m": settings["sampler"]["m"]}
+    return _recursion(json.dumps(settings, sort_keys=True))
+
+
 def exact_gap(above: Recursion, below: Recursion) -> float:
     """Return by how many dB one steady state is above another; NaN if one of them has none."""
     if max(above.growth, below.growth) >= 1:

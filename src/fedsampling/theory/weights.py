@@ -14,6 +14,7 @@ IJCAI-FL workshop 2022 (arXiv 2107.12211).
 """
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -200,7 +201,7 @@ def sums(row: Statistics, p: Array) -> tuple[float, float]:
 
 
 def check_population(p: Array, m: int) -> Array:
-    """Return p as floats; it must be a distribution over clients (to 1e-9), and m be in 1..n."""
+    """Return p as floats; it must be a distribution over clients (to 1e-9), and m in 1..n."""
     p = np.asarray(p, dtype=np.float64)
     if p.ndim != 1 or not p.size or not np.isfinite(p).all() or (p < 0).any():
         raise InputError(
@@ -209,8 +210,8 @@ def check_population(p: Array, m: int) -> Array:
         )
     if abs(p.sum() - 1) > 1e-9:
         raise InputError(f"p: importances sum to {p.sum():.12g}, not 1; divide them by their sum")
-    if not 1 <= m <= p.size:
-        raise InputError(f"m: {m} is out of range; must be 1 to {p.size}")
+    if not isinstance(m, Integral) or not 1 <= m <= p.size:
+        raise InputError(f"m: {m} is invalid; must be an integer from 1 to {p.size}")
     return p
 
 

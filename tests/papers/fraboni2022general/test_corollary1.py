@@ -31,6 +31,13 @@ def test_equivalence_holds_in_rational_arithmetic(counts, data):
     )
 
 
+def test_uniform_can_have_the_better_bound_with_unequal_clients():
+    """The counterexample of findings.md to "only when clients have identical data ratio"."""
+    p = np.arange(1, 11) / 55
+    assert (p**2).sum() == pytest.approx(7 / 55)
+    assert min(margins(p, 5)) > 0
+
+
 @pytest.mark.parametrize(("n", "m"), [(2, 1), (5, 1), (10, 5), (10, 9), (30, 7)])
 def test_each_sum_changes_sides_at_its_own_boundary(n, m):
     end = np.eye(n)[0]

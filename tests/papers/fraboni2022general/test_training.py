@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from papers.fraboni2022general.client_draws import deviations
-from papers.fraboni2022general.losses import HALF
+from papers.fraboni2022general.losses import HALF, departures
 
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import draw_function, load_paper
@@ -81,9 +81,36 @@ def test_differences_are_below_losses_and_captions_name_the_smaller():
     assert losses.caption_end == differences.caption_end
 
 
+@pytest.mark.parametrize(
+    ("experiment", "words"),
+    [
+        ("shakespeare_10", "batches of 16 (paper: 64), 16 hidden units per layer (paper: 100)."),
+        ("one_step", "8 hidden units per layer (paper: 100), network depth 1 (paper: 2)."),
+        ("learning_rate", ", 20 clients (paper: 80), "),
+        ("cifar", ", 10 to 100 samples per client (paper: 100 to 1,000), "),
+    ],
+)
+def test_captions_name_every_size_that_is_not_the_papers(experiment, words):
+    text = departures({experiment: published(KEY, experiment)}, PAPER)
+    assert words in text
+    at_its_size = published(KEY, experiment)
+    paper = PAPER.experiments[experiment]
+    settings = {**paper, "seeds": range(paper["seeds"]), "settings": paper}
+    seeds = f"Here: {paper['seeds']} seeds."
+    assert departures({experiment: replace(at_its_size, settings=settings)}, PAPER) == seeds
+
+
+def test_c3_says_where_its_margin_finds_md_equal_to_uniform_too():
+    finding = judge(PAPER, "c3", training_runs({}, seeds=20))
+    assert "MD and Uniform sampling are equal, too, with 20, 40 and 80 clients." in finding.caveat
+    assert judge(PAPER, "c3", training_runs(CLAIMED, power=0)).caveat == ""
+
+
 def test_intervals_outside_the_panel_end_in_arrows_with_their_numbers():
     names = ("choices", "clients", "shakespeare_10")
     artefact = figures_settings.choices({name: published(KEY, name) for name in names}, PAPER)
+    assert "Losses of round 50, the only one" in artefact.notes[1]
+    assert artefact.figure.axes[0].get_ylabel().endswith(", $t = 50$")
     table = artefact.data
     for axes, case in zip(artefact.figure.axes, ("equal", "samples"), strict=True):
         bottom, top = axes.get_ylim()

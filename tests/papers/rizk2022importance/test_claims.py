@@ -14,9 +14,10 @@ from papers.rizk2022importance.steady_states import OURS
 from papers.rizk2022importance.theory import Recursion
 from scipy import stats
 
+from fedsampling.base.text import show
 from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import judge_function, load_paper
-from papers.rizk2022importance import claims
+from papers.rizk2022importance import claims, steady_states
 
 from ..shared import PAPERS, made_up
 
@@ -210,6 +211,7 @@ def test_c3_is_judged_over_every_population_once():
     finding = judge("c3", **runs, sensitivity=panel, uncorrected=standard)
     # Two populations, each with two windows; FedAvg has two baselines, the others count with both.
     counts = re.findall(r"against (.*?), (\d+) of (\d+) hold and (\d+) fail ", finding.reason)
+    assert "over populations and windows (tracked and true with each of both" in finding.reason
     assert counts == [
         ("FedAvg with steps divided by E_k", "4", "4", "0"),
         ("standard FedAvg", "4", "4", "0"),
@@ -218,17 +220,46 @@ def test_c3_is_judged_over_every_population_once():
     ]
 
 
+def in_population(runs):
+    """Give made-up runs the settings of `few_steady`, from which their exact gap follows."""
+    spec = PAPER.experiments["few_steady"]
+    settings = {key: spec[key] for key in ("dataset", "model", "work")} | runs.settings["settings"]
+    return replace(
+        runs, settings={**runs.settings, "settings": settings, "samplers": spec["samplers"]}
+    )
+
+
 @pytest.mark.parametrize(
     ("elsewhere", "verdict"), [(0.0, "depends on unstated choices"), (3.0, "contradicted")]
 )
 def test_c4_depends_on_the_population_where_verdicts_differ(elsewhere, verdict):
-    four_noisy = levels(case="4-1e6-p0", isfedavg_tracked=elsewhere, isfedavg_optimal=0.0)
+    four_noisy = in_population(
+        levels(case="4-1e6-p0", isfedavg_tracked=elsewhere, isfedavg_optimal=0.0)
+    )
     finding = judge("c4", **steady(tracked=3.0), few_steady=four_noisy)
     assert finding.verdict == verdict
     assert [reading.setting for reading in finding.readings] == [
         OURS,
         "the chosen population with the seeds of few_steady; 100 iterations",
     ]
+
+
+def test_c4_has_the_exact_gap_of_every_other_population(pipeline):
+    finding = judge("c4", **pipeline.summaries)
+    states = steady_states.every_population(pipeline.summaries)
+    exact = {state.case: steady_states.exact_gap(state.fedavg, state.true) for state in states}
+    runs = pipeline.summaries["few_steady"]
+    for case, reading in zip(runs.settings["cases"], finding.readings[1:], strict=True):
+        assert f"exact gap of FedAvg over true: {show(exact[case])} dB" in reading.ours
+
+
+@pytest.mark.parametrize(("gap", "is_near"), [(22.5, True), (26.3, False)])
+def test_c4_says_its_verdict_where_the_gap_is_the_papers(gap, is_near, monkeypatch):
+    monkeypatch.setattr(claims, "exact_gap", lambda above, below: gap)
+    other = in_population(levels(case="a", isfedavg_tracked=3.0, isfedavg_optimal=0.0))
+    caveat = judge("c4", **steady(tracked=0.0), few_steady=other).caveat
+    said = "In 1 of the 1 other populations they gain this within 1 dB; the verdict there is contr"
+    assert (said in caveat) == is_near
 
 
 def test_the_margin_is_the_specifications():

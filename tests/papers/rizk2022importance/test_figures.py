@@ -1,12 +1,16 @@
 """Numbers of rizk2022importance's figures, from tiny runs of its own experiments."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from papers.rizk2022importance.theory import Recursion
 
 from fedsampling.experiments.papers import draw_function, load_paper
 from fedsampling.report.drawing.style import LABEL
+from papers.rizk2022importance import figures, figures_supporting
 
-from ..shared import PAPERS
+from ..shared import PAPERS, changed
 
 PAPER = load_paper("rizk2022importance", PAPERS)
 
@@ -42,6 +46,40 @@ def test_maps_have_a_colour_bar(artefacts):
         axes for axes in artefacts["sensitivity"].figure.axes if axes.get_ylabel() == "mean (dB)"
     ]
     assert len(bars) == 2
+
+
+def test_maps_mark_cells_with_draws_that_have_no_steady_state(pipeline, monkeypatch):
+    growing = Recursion(np.diag([1.1, 0.5, 0.5, 1.0]), np.ones(4))
+
+    def drawn():
+        artefact = figures_supporting.sensitivity(pipeline.summaries, PAPER)
+        maps = [axes for axes in artefact.figure.axes if axes.get_xlabel() == "noisy agents"]
+        texts = [text.get_text() for axes in maps for text in axes.texts]
+        return texts, " ".join(artefact.notes)
+
+    texts, notes = drawn()
+    assert len(texts) == 2
+    assert "*" not in "".join(texts) + notes
+    monkeypatch.setattr(figures_supporting, "exact", lambda run: growing)
+    texts, notes = drawn()
+    assert all("*\n" in text for text in texts)
+    assert "grows without bound: 4 agents 10⁶ times noisier; draw 0." in notes
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.0417, "has this error: less than both"), (0.2, "has this error.")]
+)
+def test_figure2_computes_the_share_of_positive_test_samples(pipeline, share, words):
+    errors = {"metric": "error", "case": "base", "since": 20, "until": 20}
+    all_negative = changed(pipeline.summaries["classification"], lambda v: 0 * v + share, **errors)
+    errors["metric"] = "balanced_error"
+    for level, notes in ((0.5, 1), (0.49, 0)):
+        summary = changed(all_negative, lambda v, level=level: 0 * v + level, **errors)
+        summary = replace(summary, rows=summary.rows[summary.rows["at"] <= 20])
+        artefact = figures.figure2({"classification": summary}, PAPER)
+        found = [note for note in artefact.notes if "samples are positive" in note]
+        assert len(found) == notes
+        assert all(f"{100 * share:.2f} % of the test" in note and words in note for note in found)
 
 
 def test_figure2_is_in_per_cent(pipeline, artefacts):

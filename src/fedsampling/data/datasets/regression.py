@@ -50,10 +50,11 @@ class Regression(ConvexData, name="regression", title="Linear regression"):
     def load(self, source: str, seed: int, cache: Path, mirror: str | None) -> FederatedDataset:
         """Draw d_k(n) = u_{k,n} w* + v_k(n) for all agents (equation 54).
 
-        In the paper u_{k,n} is zero-mean Gaussian with covariance R_{u,k}, and v_k(n) Gaussian with
-        variance sigma_{v,k}^2; it gives neither covariances nor variances.  Our choice: R_{u,k} =
-        Q_k diag(lambda_k) Q_k^T with Q_k from the Haar measure and lambda_k uniform on
-        `eigenvalues`; sigma_{v,k}^2 log-uniform on `noise`, or as in :class:`Few`; w* ~ N(0, I).
+        In the paper u_{k,n} has zero mean and covariance R_{u,k}, and v_k(n) is white noise of
+        variance sigma_{v,k}^2; it gives neither distributions nor covariances nor variances.  Our
+        choice: both normal; R_{u,k} = Q_k diag(lambda_k) Q_k^T with Q_k from the Haar measure and
+        lambda_k uniform on `eigenvalues`; sigma_{v,k}^2 log-uniform on `noise`, or as in
+        :class:`Few`; w* ~ N(0, I).
         Each has its own generator, so a change of the noise leaves features and w* unchanged.
 
         Returns x of shape (K N_k, M), p_k = 1/K, no test samples.
