@@ -34,9 +34,11 @@ def test_theorem2_says_in_how_many_rounds_the_bound_holds(summaries):
     corrected = data.loc[(data["panel"] == "near") & (data["series"] == "corrected"), "y"]
     assert 0 < corrected.max() < 1
     rounds = re.search(r"in ([\d,]+) of \1 rounds", artefact.notes[0])[1]
+    assert artefact.notes[0].endswith("standard errors below.")
     wrong = changed(summaries["dsgd"], lambda excess: 0 * excess + 1, metric="excess/printed")
     notes = figures_theorem2.theorem2(summaries | {"dsgd": wrong}, PAPER).notes
     assert f"in 0 of {rounds} rounds" in notes[0]
+    assert notes[0].endswith("standard errors above.")
 
 
 @pytest.mark.parametrize(
