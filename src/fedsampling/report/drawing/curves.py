@@ -239,12 +239,12 @@ def only(summary: Summary, metrics: Collection[str]) -> Summary:
 def rolling(summary: Summary, rounds: int) -> Summary:
     """Replace each run's values by their mean over the last `rounds` rounds.
 
-    The window is (at − rounds, at], shorter at the start, and at most a quarter of the case's rounds.
-    Values of the whole run (``at`` = −1) are dropped.  A diverged run stays diverged.
+    The window is (at − rounds, at], shorter at the start, and at most a quarter of the case's
+    rounds. Values of the whole run (``at`` = −1) are dropped. A diverged run stays diverged.
     """
     keys = ["case", "sampler", "seed", "metric"]
     rows = summary.rows[summary.rows["at"] >= 0].sort_values([*keys, "at"], kind="stable")
-    quarter = rows.groupby("case", observed=True)["at"].max() // 4
+    quarter = dict(rows.groupby("case", observed=True)["at"].max() // 4)
     parts = []
     for (case, *_), run in rows.groupby(keys, observed=True, sort=False):
         at, value = run["at"].to_numpy(), run["value"].to_numpy()
