@@ -181,8 +181,9 @@ def _draw_along(axes: list[Axes], summary: Summary, case: str, colour: str) -> l
         ("OCS", "alpha_exact", "-"),
         ("AOCS, no exchange", "alpha_0", "--"),
     ):
-        alpha = curve(summary, case, "optimal", metric)
-        gamma = pd.Series(np.asarray(improvement_factor(alpha.to_numpy(), n, m)), alpha.index)
+        by_run = summary.select("optimal", metric, case)
+        gammas = by_run.assign(value=improvement_factor(by_run["value"].to_numpy(), n, m))
+        alpha, gamma = (rows.groupby("at")["value"].mean() for rows in (by_run, gammas))
         for axis, factor, values in ((axes[0], "alpha", alpha), (axes[1], "gamma", gamma)):
             label = of_set if dashes == "-" else f"_{of_set}"
             axis.plot(values.index, values, dashes, color=colour, label=label, linewidth=1.0)

@@ -28,19 +28,24 @@ def figure1(summaries: Summaries, paper: Paper) -> Artefact:
             panel.grid(False, axis="x")
             panel.yaxis.set_major_formatter("{x:,.0f}")
             top = paper.reported(f"clients_{number}")
-            draws = table[table["case"] == case].groupby("seed")["value"]
-            share = np.mean([held(draw.to_numpy(), top / 100) for _, draw in draws])
+            by_draw = table[table["case"] == case].groupby("seed")["value"]
+            share = np.mean([held(draw.to_numpy(), top / 100) for _, draw in by_draw])
             notes.append(
                 f"{name}: the largest {top:.0f} % of the clients hold {100 * share:.1f} % "
                 f"(published: about {paper.reported(f'share_{number}'):.0f} %)"
             )
         axes[0].set_ylabel("number of clients")
+    draws = table["seed"].nunique()
+    of_draws = f" One draw is shown; the shares are means over {draws} draws." if draws > 1 else ""
     data = first.rename(columns={"case": "dataset", "at": "client", "value": "samples"})
     return Artefact(
         data[["dataset", "client", "samples"]].astype({"samples": int}).reset_index(drop=True),
         figure,
         alt="Histograms of the number of samples per client: many small clients, some large ones.",
-        notes=(f"{'; '.join(notes)}.", "The number of clients is on a logarithmic scale."),
+        notes=(
+            f"{'; '.join(notes)}.{of_draws}",
+            "The number of clients is on a logarithmic scale.",
+        ),
     )
 
 

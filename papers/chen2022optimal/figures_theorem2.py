@@ -100,10 +100,11 @@ def _theorem_notes(training: Summary, near_optimum: Summary) -> tuple[str, ...]:
         for name in ("excess/printed", "excess_se/printed")
     )
     ratio = _ratio(near_optimum, "printed")["ratio"].iloc[0]
+    side = "above" if largest > 0 else "below"
     return (
         f"(a)–(c): the left side of (13) is below the right side in {len(excess) - above:,} of "
-        f"{len(excess):,} rounds of all samplers, with the measured γ^k (largest excess "
-        f"{show(largest)} standard errors).",
+        f"{len(excess):,} rounds of all samplers, with the measured γ^k; at worst, it is "
+        f"{show(abs(largest))} standard errors {side}.",
         "(d): as printed, the recursion does not hold in general. After one round from a start "
         "close to the optimum, on the side where Σ w_i² f_i increases, the left side is "
         f"{show(ratio)} times the bound, {first / one_error:.0f} standard errors above it. A proof "

@@ -18,7 +18,7 @@ from fedsampling.evidence.verdicts import Finding, Part, intervals
 from fedsampling.experiments.papers import ClaimSpec, Paper
 from fedsampling.report.drawing.artefacts import Summaries
 
-from .lines import CLUSTERED, LATE, LINES, METRICS, by_alpha, late
+from .lines import CLUSTERED, LATE, LINES, MEASURES, METRICS, by_alpha, late
 
 
 def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
@@ -32,8 +32,14 @@ def c3(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     return equivalence(pairs, claim.margin, quantity, contrary_decides=False, partly=True)
 
 
-def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
-    """Judge the order of the late losses for small α, and whether the gain depends on α."""
+def c4(
+    summaries: Summaries, claim: ClaimSpec, paper: Paper, tolerance: float | None = None
+) -> Finding:
+    """Judge the order of the late losses for small α, and whether the gain depends on α.
+
+    With a `tolerance`, a loss must not be higher than the next by more than this share; otherwise
+    it must be lower.
+    """
     summary = summaries["alpha"]
     cases, largest = by_alpha(summary), paper.reported("largest_alpha_better")
     losses = {
@@ -45,7 +51,11 @@ def c4(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
         if alpha <= largest:
             pairs[f"MD − Algorithm 1, α = {alpha:g}"] = (md, first)
             pairs[f"Algorithm 1 − Algorithm 2, α = {alpha:g}"] = (first, second)
-    finding = ordering(holm(pairs, difference), claim.margin, "loss")
+    if tolerance is None:
+        finding = ordering(holm(pairs, difference), claim.margin, "loss")
+    else:
+        least = 1 / (1 + tolerance)
+        finding = ordering(holm(pairs, ratio, least), least, "times the loss")
     gains = {alpha: 1 - second / md for alpha, (md, _, second) in losses.items()}
     least, most = min(cases), max(cases)
     percent_gained = [show(100 * gains[alpha].mean(), 2) for alpha in (least, most)]
@@ -134,6 +144,7 @@ def c11(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
 
 def c12(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
     """Judge whether an algorithm is worse than MD in any setting."""
+    lines = {name: LINES[name] for name in CLUSTERED} | MEASURES  # Algorithm 2 with a measure
     pairs: dict[str, tuple[pd.Series, pd.Series]] = {}
     for experiment in claim.experiments:
         if experiment not in summaries:
@@ -145,8 +156,8 @@ def c12(summaries: Summaries, claim: ClaimSpec, paper: Paper) -> Finding:
             for sampler in summary.settings["samplers"]:
                 algorithm, *variant = sampler.split("-")
                 md = "-".join(["md", *variant])
-                if algorithm in CLUSTERED and md in summary.settings["samplers"]:
-                    name = ", ".join([LINES[algorithm].label, *variant])
+                if algorithm in lines and md in summary.settings["samplers"]:
+                    name = ", ".join([lines[algorithm].label, *variant])
                     pairs[f"{name} ({where})"] = (
                         late(summary, sampler, "loss", case),
                         late(summary, md, "loss", case),

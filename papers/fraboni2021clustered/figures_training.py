@@ -14,9 +14,9 @@ from fedsampling.evidence.summaries import Summary
 from fedsampling.experiments.papers import Paper
 from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from fedsampling.report.drawing.curves import Panel, divergences, learning_grid, only, rolling
-from fedsampling.report.drawing.style import ORANGE, SKY, Line, printed_level, printed_words
+from fedsampling.report.drawing.style import Line, printed_level, printed_words
 
-from .lines import LINES, by_alpha
+from .lines import LINES, MEASURES, by_alpha
 
 PANELS = {
     "clients": "distinct clients",
@@ -25,14 +25,6 @@ PANELS = {
     "accuracy": "test accuracy",
     "loss_std": "std of training loss over clients",
     "accuracy_std": "std of test accuracy over clients",
-}
-MEASURES = {
-    "arccos": Line("Algorithm 2, arccos", LINES["algorithm2"].colour),
-    "l2": Line("Algorithm 2, L2", ORANGE),
-    "l1": Line("Algorithm 2, L1", SKY),
-    "arccos-code": Line(
-        "Algorithm 2, arccos, Ward as in the code", LINES["algorithm2"].colour, variant=True
-    ),
 }
 SMOOTHED = "training loss, rolling mean"
 

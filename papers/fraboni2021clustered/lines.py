@@ -3,7 +3,7 @@
 import pandas as pd
 
 from fedsampling.evidence.summaries import Summary
-from fedsampling.report.drawing.style import SCHEMES, Line
+from fedsampling.report.drawing.style import ORANGE, SCHEMES, SKY, Line
 
 LINES = {
     "md": Line("MD", SCHEMES["md"]),
@@ -14,6 +14,14 @@ LINES = {
     ),
     "target": Line("target", SCHEMES["target"]),
     "fedavg": Line("FedAvg", SCHEMES["fedavg"]),
+}
+MEASURES = {
+    "arccos": Line("Algorithm 2, arccos", LINES["algorithm2"].colour),
+    "l2": Line("Algorithm 2, L2", ORANGE),
+    "l1": Line("Algorithm 2, L1", SKY),
+    "arccos-code": Line(
+        "Algorithm 2, arccos, Ward as in the code", LINES["algorithm2"].colour, variant=True
+    ),
 }
 CLUSTERED = ("algorithm1", "algorithm2")
 # Metrics by their name in runs, with their name in sentences.

@@ -253,6 +253,12 @@ def test_clients_never_selected_form_a_group_at_dissimilarity_zero(updates):
     assert (angle > 0).sum() == (angle[:3, :3] > 0).sum() == 6
 
 
+def test_only_the_first_clients_never_selected_form_a_group():
+    """Ward's tree of equal distances is a chain, which the weight cuts once."""
+    groups = ward_groups(np.zeros((6, 6)), np.ones(6, np.int64), 3)
+    assert sorted(map(list, groups)) == [[0, 1, 2], [3], [4], [5]]
+
+
 @pytest.mark.parametrize("ward", ["paper", "code"])
 def test_groups_agree_with_the_authors_cut_of_the_tree(ward):
     """They put a merge's weight in place of its height and cut the tree at M."""
@@ -283,6 +289,13 @@ def test_groups_agree_with_the_authors_cut_of_the_tree(ward):
 def test_invalid_measures_variants_and_updates_are_rejected(measure, ward, value, message):
     with pytest.raises(InputError, match=message):
         similarity.from_pairs(np.full((2, 2), value), measure, ward)
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (3, 3), (4,), (4, 3, 1)])
+def test_updates_must_have_a_row_for_each_client(shape):
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="a row for each of 4 clients"):
+        allocate_by_similarity(np.ones(4, np.int64), np.ones(shape), 2, "l2", rng)
 
 
 N, D = 10, 6

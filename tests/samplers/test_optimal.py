@@ -77,6 +77,17 @@ def test_invalid_norms_and_numbers_are_rejected(u, m, message):
         approximate_probabilities(np.ones(3), 1, -1)
 
 
+def test_norms_near_the_largest_double_have_the_same_probabilities():
+    u = np.array([0.0, 1, 2, 4, 9])
+    np.testing.assert_allclose(probabilities(u * 1e307, 2), probabilities(u, 2), rtol=1e-15)
+    np.testing.assert_allclose(
+        approximate_probabilities(u * 1e307, 2, 2), approximate_probabilities(u, 2, 2), rtol=1e-15
+    )
+    tiny, huge = probabilities(np.array([1e-300, 1.5e308]), 1)
+    assert tiny > 0
+    assert huge == 1
+
+
 def by_messages(u, m, j_max):
     """Run Algorithm 2 in a loop over clients."""
     n = len(u)

@@ -134,7 +134,7 @@ class _Numbers:
 
     def template_functions(self) -> dict[str, Any]:
         """Return the functions that templates can call, by name."""
-        names = ("choices", "explored", "noted", "ours", "row", "rows", "table", "value")
+        names = ("choices", "noted", "ours", "row", "rows", "table", "value")
         return {
             **{name: getattr(self, name) for name in names},
             "claim": self._claims.__getitem__,
@@ -164,11 +164,6 @@ class _Numbers:
     def ours(self, name: str, drawn: str) -> str:
         """Format the interval named `drawn` of a claim."""
         return interval(asdict(self._drawn(name, drawn)), "value")
-
-    def explored(self, name: str, drawn: str) -> str:
-        """Format an interval of the exploring runs, to compare it with others of these runs."""
-        by_name = {each.name: each for each in self._claims[name].drawn}
-        return interval(asdict(by_name[drawn]), "value")
 
     def value(self, name: str, drawn: str) -> float:
         """Return the estimate of the interval named `drawn` of a claim."""

@@ -138,14 +138,21 @@ def allocate_by_similarity(
     Raises
     ------
     InputError
-        If the counts are invalid, m is not in 1..n, or `measure` or `ward` is unknown.
+        If the counts or the shape of `updates` are invalid, m is not in 1..n, or `measure` or
+        `ward` is unknown.
 
     References
     ----------
     Algorithm 2, Theorem 4 and the last paragraph of section 5.
     """
     counts = _checked(n_samples, m)
-    rho = dissimilarities(np.asarray(updates), measure, ward)
+    updates = np.asarray(updates)
+    if updates.ndim != 2 or len(updates) != counts.size:
+        raise InputError(
+            f"updates: the shape is {updates.shape}; must have a row for each of "
+            f"{counts.size} clients"
+        )
+    rho = dissimilarities(updates, measure, ward)
     return shares(units_by_similarity(counts, rho, m, rng, ward))
 
 

@@ -29,6 +29,7 @@ from fedsampling.theory.improvement import improvement_factor, sampling_variance
 
 TOLERANCE = 1e-12  # tolerance for C in Algorithm 2, which is 1 exactly if nothing was capped
 EXCHANGE_BITS = 64  # bits that a client sends in one exchange of AOCS: t_i, two floats
+LARGEST, TINY = np.finfo(np.float64).max, np.finfo(np.float64).tiny
 LARGEST_NORM = float(np.finfo(np.float32).max)
 
 
@@ -77,7 +78,7 @@ def probabilities(norms: Array, m: int) -> Array:
     if total[largest] > 0:
         q[: largest + 1] = share[largest] * (u[: largest + 1] / total[largest])
     # A positive norm keeps a positive probability, or its update could never be reported.
-    q = np.where(norms[order] > 0, np.clip(q, np.finfo(np.float64).tiny, 1.0), 0.0)
+    q = np.where(norms[order] > 0, np.clip(q, TINY, 1.0), 0.0)
     return q[np.argsort(order)]
 
 
@@ -134,7 +135,7 @@ def approximate(norms: Array, m: int, j_max: int) -> Approximation:
     if not norms.any():
         return Approximation(np.zeros(n), 0)
     # m u_i / u; a positive norm keeps a positive probability, as in `probabilities`.
-    p = np.clip(m * (norms / norms.sum()), np.where(norms > 0, np.finfo(np.float64).tiny, 0), 1)
+    p = np.clip(m * (norms / norms.sum()), np.where(norms > 0, TINY, 0), 1)
     for j in range(1, j_max + 1):
         below = p < 1
         I, P = int(below.sum()), float(p[below].sum())  # noqa: E741
@@ -296,4 +297,6 @@ def _checked(norms: Array, m: int) -> Array:
         raise InputError("norms: update norms must be one list of finite non-negative numbers")
     if not 1 <= m <= norms.size:
         raise InputError(f"m: {m} of {norms.size} clients cannot report; use 1 to {norms.size}")
+    if norms.max() > LARGEST / norms.size:  # sums would overflow; only ratios of norms matter
+        norms = np.where(norms > 0, np.maximum(norms / norms.size**2, TINY), 0)
     return norms

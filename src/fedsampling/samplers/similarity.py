@@ -56,8 +56,9 @@ def from_pairs(pairs: Array, measure: str, ward: str = "paper") -> Array:
     """Turn the result of :func:`pairs` for all clients into dissimilarities, shape (n, n).
 
     `pairs`, shape (n, n). `ward`: ``paper``: L2 is a distance.  A zero update is orthogonal to all
-    others and has ρ = 0 with other zero updates, so that clients never selected form one group, as
-    in section 5. ``code``: L2 is squared.  A zero update has ρ = 0 with all others under arccos.
+    others and has ρ = 0 with other zero updates. In Ward's tree, clients never selected then form a
+    chain, of which only the first, up to the weight M, form a group; section 5 groups all of them.
+    ``code``: L2 is squared.  A zero update has ρ = 0 with all others under arccos.
     """
     for key, value, names in (("measure", measure, MEASURES), ("ward", ward, WARD_VARIANTS)):
         if value not in names:

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from fedsampling.experiments.papers import load_paper
@@ -33,9 +34,11 @@ def test_theorem2_says_in_how_many_rounds_the_bound_holds(summaries):
     corrected = data.loc[(data["panel"] == "near") & (data["series"] == "corrected"), "y"]
     assert 0 < corrected.max() < 1
     rounds = re.search(r"in ([\d,]+) of \1 rounds", artefact.notes[0])[1]
+    assert artefact.notes[0].endswith("standard errors below.")
     wrong = changed(summaries["dsgd"], lambda excess: 0 * excess + 1, metric="excess/printed")
     notes = figures_theorem2.theorem2(summaries | {"dsgd": wrong}, PAPER).notes
     assert f"in 0 of {rounds} rounds" in notes[0]
+    assert notes[0].endswith("standard errors above.")
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,16 @@ def test_c4_and_c5_notice_one_factor_out_of_its_range_and_a_bias(summaries, clai
 
     wrong = changed(summaries["dsgd"], first, sampler="optimal", metric=metric)
     assert judge(PAPER, claim, summaries | {"dsgd": wrong}).verdict == "contradicted"
+
+
+def test_the_improvement_factor_is_averaged_over_runs():
+    """It is convex in α: that of the mean α would be too small."""
+    runs = {"writers_training": published(PAPER.key, "writers_training")}
+    data = figures_algorithms.exchanges(runs, PAPER).data
+    drawn = data[(data["panel"] == "gamma") & (data["series"] == "Dataset 1, OCS")]
+    measured = runs["writers_training"].select("optimal", "gamma", "dataset1")
+    expected = measured.groupby("at")["value"].mean()
+    np.testing.assert_allclose(drawn.set_index("x")["y"], expected[drawn["x"]])
 
 
 def test_exchanges_explains_colours_dashes_and_marks_with_eight_entries():

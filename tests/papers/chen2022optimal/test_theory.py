@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from papers.chen2022optimal.theory import bound, constants, step_limit
 
+from fedsampling.theory.improvement import sampling_variance
+
 
 def one_round(w, minima, x, eta, q):
     """E‖r⁺‖² for f_i = ½ (x − c_i)², no noise, independent reports: all 2^n outcomes."""
@@ -69,3 +71,25 @@ def test_constants_are_those_of_the_theorem():
     equal = np.full(2, 0.5)
     both = [constants(equal, mismatch, 5.0, 0.5, 0.1, corrected) for corrected in (True, False)]
     assert both[0] == pytest.approx(both[1])
+
+
+def test_theorem_3_as_printed_fails_with_equal_weights_and_norms():
+    """At the optimum, with Hessians I, L = 1, M = σ² = 0 and R = 2, its left side is zero."""
+    n, R, step, gamma = 8, 2, 1e-4, 1 / 8
+    w, minima = np.full(n, 1 / n), np.tile([1.0, -1.0], n // 2)
+    share = 1 - (1 - step) ** R  # of the way to its minimum that a client moves
+    server = np.sqrt(gamma / (w @ w))
+    eta = R * step * server
+    assert eta <= min(1 / 2, gamma / (1 + w.max())) / 8
+    distance = one_round(w, minima, 0.0, server * share, np.full(n, gamma))
+    mismatch = minima**2 / 2
+    rest = eta**2 * 72 * (w @ mismatch) - distance / eta
+    beta1 = 4 * (1 - gamma) * (w**2 @ mismatch)
+    assert eta * beta1 + rest < 0 < eta * beta1 / gamma + rest
+
+
+def test_independent_sampling_does_not_minimise_the_variance():
+    """Of two clients with equal updates exactly one reports, each with probability 1/2."""
+    w, q, update = np.full(2, 0.5), np.full(2, 0.5), np.ones(2)
+    exactly_one = [(w[i] * update[i] / q[i] - w @ update) ** 2 for i in range(2)]
+    assert q @ exactly_one == 0 < sampling_variance(w * update, q)

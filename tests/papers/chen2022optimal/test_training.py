@@ -1,12 +1,15 @@
 """Sets, training runs and tuning of chen2022optimal, from its published runs."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from papers.chen2022optimal.courses import course, mean_course
+from papers.chen2022optimal.courses import BITS, course, mean_course
 
+from fedsampling.base.text import show_interval
+from fedsampling.evidence.statistics import compare, difference, mean, ratio
 from fedsampling.experiments.papers import draw_function, load_paper
 from papers.chen2022optimal import claims_bits, figures_datasets, figures_tuning
 
@@ -28,6 +31,13 @@ def raised(summary, sampler, by):
 
 def test_the_largest_clients_hold_a_share_of_the_samples():
     assert figures_datasets.held(np.array([1, 1, 2, 4]), 0.5) == 0.75
+
+
+def test_figure_1_says_that_it_shows_one_of_its_draws():
+    sets = published(PAPER.key, "sets")
+    (note, _) = figures_datasets.figure1({"sets": sets}, PAPER).notes
+    draws = sets.rows["seed"].nunique()
+    assert note.endswith(f"One draw is shown; the shares are means over {draws} draws.")
 
 
 def test_bits_add_up_column_by_column():
@@ -147,6 +157,61 @@ def test_c1_writers_is_judged_over_the_steps_of_uniform_sampling(by, verdict):
 def test_reports_factors_and_a_bias_contradict(claim, metric, change):
     biased = changed(published(PAPER.key, "writers_training"), change, metric=metric)
     assert judge(PAPER, claim, {"writers_training": biased}).verdict == "contradicted"
+
+
+def test_no_rate_of_uniform_sampling_is_separated_from_its_best_on_digits():
+    rows = figures_tuning.scores(published(PAPER.key, "tuning"))
+    scores = rows[rows["sampler"] == "uniform"].pivot(
+        index="seed", columns="step", values="accuracy"
+    )
+    best = scores.mean().idxmax()
+    assert (best, len(scores)) == (2**-5, 3)
+    others = [compare(scores[best], scores[step], difference) for step in scores if step != best]
+    assert len(others) == 4
+    assert all(other.low < 0 < other.high for other in others)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Exploring and fresh runs on FEMNIST's digits, by dataset."""
+    return {
+        number: pd.concat(
+            [
+                course(published(PAPER.key, f"{prefix}dataset{number}"))
+                for prefix in ("", "confirm_")
+            ]
+        )
+        for number in (1, 2, 3)
+    }
+
+
+def bits_ratio(runs, first, second):
+    bits = [claims_bits.bits_to(runs, sampler, 0.85) for sampler in (first, second)]
+    times = compare(*bits, ratio)
+    return show_interval(times.value, times.low, times.high)
+
+
+def test_the_note_of_c6_has_the_numbers_of_the_runs_on_digits(digits):
+    note, runs = PAPER.claims["c6_writers"].caveat, digits[1]
+    uniform = claims_bits.bits_to(runs, "uniform", 0.85)
+    assert f"in {np.isfinite(uniform).sum()} of {len(uniform)} runs" in note
+    sent = runs[runs["sampler"] == "uniform"].groupby("seed")["bits"].max() / BITS
+    assert f"They end at {sent.min():.0f}·10^8 to {sent.max():.0f}·10^8 bits" in note
+    full = claims_bits.bits_to(runs, "full", 0.85) / BITS
+    assert f"needs {full.min():.0f}·10^8 to {full.max():.0f}·10^8" in note
+    times = [bits_ratio(digits[number], "uniform", "full") for number in (2, 3)]
+    assert f"uniform sampling needs {' and '.join(times)} times full" in note
+
+
+def test_the_note_of_c7_has_the_numbers_of_the_runs_on_digits(digits):
+    note = PAPER.claims["c7_writers"].caveat
+    for sampler, before in (("full", "full participation needs"), ("uniform", "uniform sampling")):
+        times = [bits_ratio(digits[number], sampler, "optimal") for number in (2, 3)]
+        assert f"{before} {' and '.join(times)} times" in note
+    for number in (2, 3):
+        accuracy = mean(100 * claims_bits.accuracy_at(digits[number], "uniform", 64 * BITS))
+        shown = show_interval(accuracy.value, accuracy.low, accuracy.high)
+        assert re.search(rf"{re.escape(shown)} % (?:accuracy )?on Dataset {number}", note)
 
 
 def test_a_run_that_misses_the_accuracy_is_named_with_its_sampler_and_dataset():

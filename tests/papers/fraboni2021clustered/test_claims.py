@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fedsampling.experiments.papers import load_paper
+from papers.fraboni2021clustered import claims
 
 from ..shared import PAPERS, changed, judge, lost, published
 
@@ -73,6 +74,21 @@ WORSE_MD[("md", "accuracy")] = times(0.5)
 )
 def test_claims_follow_the_numbers_of_their_runs(claim, changes, verdict):
     assert judged(claim, changes).verdict == verdict
+
+
+@pytest.mark.parametrize("measure", ["arccos", "l2", "l1"])
+def test_c12_compares_every_measure_of_algorithm_2_with_md(measure):
+    runs = {name: published(KEY, name) for name in PAPER.claims["c12"].experiments}
+    assert judge(PAPER, "c12", runs).verdict == "reproduced"
+    runs["measures"] = changed(runs["measures"], times(1.1), sampler=measure, metric="loss")
+    assert judge(PAPER, "c12", runs).verdict == "inconclusive"
+
+
+def test_c4_has_another_verdict_if_losses_may_be_a_twentieth_higher():
+    runs = {"alpha": published(KEY, "alpha")}
+    claim = PAPER.claims["c4"]
+    assert claims.c4(runs, claim, PAPER, tolerance=0.05).verdict == "reproduced"
+    assert claims.c4(runs, claim, PAPER).verdict == "partly reproduced"
 
 
 @pytest.mark.parametrize("claim", ["c1", "c4", "c5", "c7"])

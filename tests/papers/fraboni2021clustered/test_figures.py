@@ -1,13 +1,18 @@
 """Figures of fraboni2021clustered, from its published runs."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
+from papers.fraboni2021clustered.lines import CLUSTERED, late
 
+from fedsampling.base.text import show_interval
+from fedsampling.evidence.statistics import holm, ratio
 from fedsampling.experiments.papers import draw_function, load_paper
 from papers.fraboni2021clustered import figures_clients
 
-from ..shared import PAPERS, behind, changed
+from ..shared import PAPERS, behind, changed, published
 
 KEY = "fraboni2021clustered"
 PAPER = load_paper(KEY, PAPERS)
@@ -55,3 +60,18 @@ def test_grids_name_the_values_that_the_best_does_not_differ_from():
     runs["prox_grid"] = changed(grid, lambda loss: 0 * loss + 0.1, metric="loss", case=case)
     better = draw_function(PAPER, "grids")(runs, PAPER).caption_end
     assert "differ" not in better.rpartition("The best μ")[2]
+
+
+def test_the_list_of_sentences_has_the_spreads_over_clients_of_fresh_seeds():
+    runs = published(KEY, "confirm_mnist")
+    keys = list(product(("loss", "accuracy"), CLUSTERED))
+    pairs = {
+        (metric, name): tuple(late(runs, sampler, f"{metric}_std") for sampler in (name, "md"))
+        for metric, name in keys
+    }
+    times = {key: show_interval(e.value, e.low, e.high) for key, e in holm(pairs, ratio).items()}
+    text = (PAPERS.parent / "docs" / "sentences.md").read_text(encoding="utf-8")
+    (row,) = (line for line in text.splitlines() if line.startswith("| Lower variance of loss"))
+    found = [row.index(times[key]) for key in keys]
+    assert found == sorted(found)
+    assert f"with {runs.rows['seed'].nunique()} fresh seeds" in row

@@ -37,6 +37,13 @@ def test_rolling_takes_the_rounds_of_the_window_and_at_first_what_there_is():
     assert rolling(noisy, 500).rows["value"].tolist() == [8, 6, 3, 4, 4, 1, 0, 0, 2]
 
 
+def test_rolling_takes_a_quarter_of_each_case_of_its_own_length():
+    short = summary(md=[[8.0, 4.0, 2.0, 6.0, 2.0, 0.0, 0.0, 0.0, 4.0]]).rows
+    long = summary(md=[33 * [1.0]]).rows.assign(case="long")
+    smooth = rolling(Summary(pd.concat([short, long]), {}, {}), 50).rows
+    assert smooth.loc[smooth["case"] == "base", "value"].tolist() == [8, 6, 3, 4, 4, 1, 0, 0, 2]
+
+
 def test_rolling_keeps_divergence_and_leaves_out_whole_runs_numbers():
     losses = summary(md=[[8.0, np.nan, np.nan]], other=[[1e300, 1.0, 1.0]])
     diverged = losses.rows[:1].assign(at=-1, metric="diverged_at")

@@ -239,16 +239,17 @@ def only(summary: Summary, metrics: Collection[str]) -> Summary:
 def rolling(summary: Summary, rounds: int) -> Summary:
     """Replace each run's values by their mean over the last `rounds` rounds.
 
-    The window is (at − rounds, at], shorter at the start, and at most a quarter of the run.
-    Values of the whole run (``at`` = −1) are dropped.  A diverged run stays diverged.
+    The window is (at − rounds, at], shorter at the start, and at most a quarter of the case's
+    rounds. Values of the whole run (``at`` = −1) are dropped. A diverged run stays diverged.
     """
     keys = ["case", "sampler", "seed", "metric"]
     rows = summary.rows[summary.rows["at"] >= 0].sort_values([*keys, "at"], kind="stable")
-    rounds = min(rounds, max(int(rows["at"].max()) // 4, 1))
+    quarter = dict(rows.groupby("case", observed=True)["at"].max() // 4)
     parts = []
-    for _, run in rows.groupby(keys, observed=True, sort=False):
+    for (case, *_), run in rows.groupby(keys, observed=True, sort=False):
         at, value = run["at"].to_numpy(), run["value"].to_numpy()
-        first = np.searchsorted(at, at - rounds, side="right")
+        window = min(rounds, max(int(quarter[case]), 1))
+        first = np.searchsorted(at, at - window, side="right")
         means = [value[begin : end + 1].mean() for end, begin in enumerate(first)]
         parts.append(run.assign(value=means))
     return replace(summary, rows=pd.concat(parts, ignore_index=True))
