@@ -146,9 +146,11 @@ def test_tutorial_runs(tmp_path):
     for full, small in (('"rounds": 20', '"rounds": 3'), ("seeds=5", "seeds=2")):
         assert full in code
         code = code.replace(full, small)
-    printed = run_as_if_alone(code, tmp_path)
+    printed = run_as_if_alone(f"{code}\nprint('columns', *table)", tmp_path)
     rows = re.findall(r"^(\S+) & .*\d\] & ", printed, flags=re.MULTILINE)
     assert {*rows} == {"md", r"clustered\_size", r"power\_of\_choice", r"by\_loss"}
+    stored = re.findall(r"<th>([a-z_]+)</th>", cells[5].outputs[0].data["text/html"])
+    assert stored == printed.rpartition("columns ")[2].split()
 
 
 def test_list_names_every_metric_of_a_training_run(data):
