@@ -103,7 +103,8 @@ def compare(
     keywords: dict[str, Any] = {"seeds": 5, **training}
     larger = direction_of(metric, larger, keywords)
     check_data(data)
-    check_measured(metric, data, {**keywords, **(tune or {})})
+    tuned = tune if isinstance(tune, Mapping) else {}  # another grid is refused below
+    check_measured(metric, data, {**keywords, **tuned})
     if tune is None:
         check_all(labelled, data, keywords)
     chosen: dict[str, dict[str, Any]] = {label: {} for label in labelled}
