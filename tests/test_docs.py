@@ -12,7 +12,7 @@ from tests.processes import run_as_if_alone, run_python
 from fedsampling.base.errors import InputError
 from fedsampling.cli import main
 from fedsampling.experiments.papers import load_paper
-from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS
+from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS, Scheme
 from fedsampling.samplers.protocol.slots import Setup
 from fedsampling.samplers.users.one_run import Sampler
 from fedsampling.workflow.init import BLOCK, create_paper
@@ -191,6 +191,17 @@ def test_the_page_lists_all_names_that_a_sampler_cannot_use():
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_a_guide_runs_as_it_stands(page, tmp_path):
     run_as_if_alone(script(page, tmp_path), tmp_path)
+
+
+def test_the_guide_names_samplers_that_fit_and_types_no_speed_up():
+    text = (DOCS / "which-sampler.md").read_text(encoding="utf-8")
+    table = text.partition("| if |")[2].partition("\n\n")[0]
+    rows = {row.split(" | ")[0].strip("| "): row.split(" | ")[1] for row in table.splitlines()[2:]}
+    names = {key: re.findall(r"`(\w+)`", cell) for key, cell in rows.items()}
+    members = Scheme.members()
+    assert {name for each in names.values() for name in each} <= members.keys()
+    assert all(members[name].intermittent for name in names["clients come and go"])
+    assert re.findall(r"\d\.\d", table) == []
 
 
 def test_links_between_files_work():

@@ -79,6 +79,10 @@ def train(data, **changes):
         (lambda _: fs.load("mnist", "by_digit", data="real"), "data: 'real' is unknown; known: "),
         (lambda _: fs.load("mnist", fs.partitions.ByDigit), "partition: the class ByDigit is inva"),
         (lambda _: fs.check_sampler("md"), "scheme: 'md' is not a sampler; use one with its sett"),
+        *(
+            (lambda _, n=n: fs.check_sampler(MD, runs=n), f"runs: {n!r} is i")
+            for n in (99, 2.5, "x")
+        ),
         (lambda _: fs.summary(1, "mnist"), "paper: 1 is invalid; must be its name"),
         (lambda _: fs.summary("fraboni2021clustered", "mnit"), "experiment: 'mnit' is unknown; di"),
         (lambda _: train("mnist"), "data: 'mnist' is invalid; use fedsampling.load"),
@@ -88,6 +92,7 @@ def train(data, **changes):
         (lambda d: train(d, metrics=["f1"]), "metrics: an object of list is invalid; must map na"),
         (lambda d: train(d, metrics={"mine": lambda m, x, y: m(x)}), "metrics.mine: ValueError: o"),
         (lambda d: train(d, metrics={"reports": lambda *_: 0.0}), "metrics: the history already h"),
+        (lambda d: train(d, every=2), "every: unknown key; did you mean 'evaluate_every'?"),
         (lambda d: train(d, checkpoint=3), "checkpoint: 3 is invalid; must be a folder"),
         (lambda d: train(d, on_round="stop"), "on_round: 'stop' is invalid; must be a function"),
     ],
@@ -141,9 +146,11 @@ def test_tutorial_runs(tmp_path):
     for full, small in (('"rounds": 20', '"rounds": 3'), ("seeds=5", "seeds=2")):
         assert full in code
         code = code.replace(full, small)
-    printed = run_as_if_alone(code, tmp_path)
+    printed = run_as_if_alone(f"{code}\nprint('columns', *table)", tmp_path)
     rows = re.findall(r"^(\S+) & .*\d\] & ", printed, flags=re.MULTILINE)
     assert {*rows} == {"md", r"clustered\_size", r"power\_of\_choice", r"by\_loss"}
+    stored = re.findall(r"<th>([a-z_]+)</th>", cells[5].outputs[0].data["text/html"])
+    assert stored == printed.rpartition("columns ")[2].split()
 
 
 def test_list_names_every_metric_of_a_training_run(data):

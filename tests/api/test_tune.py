@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from tests.shared import line_of
 
 import fedsampling as fs
 from fedsampling.base.streams import stream
@@ -146,3 +147,31 @@ def test_all_samplers_are_checked_before_the_first_one_trains(grid, needs_all):
     work = {"step": 0.1, **WORK, "availability": np.ones((6, 8)), "on_round": pytest.fail}
     with pytest.raises(fs.InputError, match=r"^needs_all: .*set intermittent = True"):
         fs.compare(samplers, DATA, tune=grid, **work)
+
+
+UNTESTED = replace(DATA, x_test=DATA.x_test[:0], y_test=DATA.y_test[:0], start_test=None)
+
+
+@pytest.mark.parametrize(
+    ("metric", "data", "line"),
+    [
+        ("accuracy", UNTESTED, "metric: the data have no test samples for 'accuracy'; make some"),
+        ("test_loss", DATA, "metric: 'test_loss' is not measured where y are labels; use 'accur"),
+        ("worst_accuracy", DATA, "metric: 'worst_accuracy' is a measure of clients; add by_client"),
+        ("seconds", DATA, "metric: 'seconds' needs delays; add them, such as 'synthetic'"),
+    ],
+)
+def test_a_metric_that_is_not_measured_is_refused_before_training(metric, data, line):
+    work = {"step": 0.1, **WORK, "on_round": pytest.fail}
+    assert line_of(lambda: fs.compare(SAMPLERS, data, metric=metric, **work)).startswith(line)
+    if data is DATA:  # tune measures on its holdout
+        call = lambda: fs.tune(SAMPLERS, data, {"clip": [1, 2]}, metric=metric, **work)  # noqa: E731
+        assert line_of(call).startswith(line)
+
+
+def test_a_missing_metric_stops_after_the_first_sampler():
+    rounds = []
+    work = {"step": 0.1, **WORK, "training_loss": False, "on_round": rounds.append}
+    with pytest.raises(fs.InputError, match=r"^metric: the history has no 'loss'"):
+        fs.compare(SAMPLERS, DATA, metric="loss", **work)
+    assert len(rounds) == WORK["rounds"] + 1

@@ -59,15 +59,20 @@ def test_numbers_and_verdicts_are_those_of_the_results(project):
     assert "| 17 dB | contradicted |" in sections(project)[0]
 
 
-def test_changed_verdicts_are_listed_with_todays_and_the_reason(project):
+def test_each_change_of_a_verdict_has_what_it_led_to_and_the_reason(project):
     paper = project.papers()[KEY]
-    past = Past(date="2026-11-22", verdict="contradicted", why="A new rule.")
-    claims = {"c1": paper.claims["c1"].model_copy(update={"history": [past]})}
+    past = [
+        Past(date="2026-11-22", verdict="contradicted", why="A new rule."),
+        Past(date="2026-11-25", verdict="inconclusive", why="More seeds."),
+    ]
+    claims = {"c1": paper.claims["c1"].model_copy(update={"history": past})}
     changed = paper.model_copy(update={"claims": claims})
     text = findings.history({KEY: (changed, judged(project))})
-    row = "| Lovelace et al., 2022 | c1 | 2026-11-22 | contradicted | reproduced, confirmed "
-    row += "| A new rule. |\n"
-    assert text == findings.HISTORY_HEAD + row
+    c1 = "| Lovelace et al., 2022 | c1 "
+    assert text == findings.HISTORY_HEAD + (
+        f"{c1}| 2026-11-22 | contradicted | inconclusive | A new rule. |\n"
+        f"{c1}| 2026-11-25 | inconclusive | reproduced, confirmed | More seeds. |\n"
+    )
 
 
 @pytest.mark.parametrize(

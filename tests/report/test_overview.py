@@ -54,8 +54,9 @@ def test_the_first_sentences_count_claims_and_their_parts():
     first = paper(held, half, claim("reproduced", kind="code check"), claim("not run", "not run"))
     second = paper(fresh, claim("opposes", "preliminary"))
     assert summary([first, second]) == [
-        "Of 5 experimental claims in two papers, 3 are answered, 1 of them confirmed by rules "
-        "fixed before the runs: 1 reproduces, 2 are contradicted; 2 we cannot decide.",
+        "Of 5 experimental claims in two papers, 3 are answered: 1 reproduces, 2 are contradicted "
+        "(1 in smaller runs); 2 we cannot decide. 1 of the 3 is confirmed by rules fixed before "
+        "the runs.",
         "A claim is answered if all its parts are decided: of 7 parts, 5 are.",
         "2 of the 3 answers rest on smaller runs, unverified data or other data.",
     ]

@@ -74,7 +74,7 @@ def test_every_sampler_passes_the_check(settings, monkeypatch):
     monkeypatch.setattr(check, "LONG_ROUNDS", 12)
     if pairwise or type(sampler).unbiased is False:  # a few runs show the mean sum of its weights
         monkeypatch.setattr(check, "LONG_RUNS", 10)
-    result = check_sampler(sampler, runs=40 if pairwise else 200)
+    result = check_sampler(sampler, runs=100 if pairwise else 200)
     assert "equal clients" in result.accepted
     assert len(result.accepted) + len(result.refused) == 5
 

@@ -1,10 +1,12 @@
 """`fedsampling show` and `export`, and `fs.summary` of one's own results."""
 
+import json
 import sys
 from types import ModuleType
 
 import pandas as pd
 import pytest
+import torch
 import yaml
 from tests.shared import PAPERS
 
@@ -166,3 +168,19 @@ def test_a_history_has_its_settings():
     assert settings["sampler"] == {"name": "md", "m": 5, "duplicates": "independently"}
     assert settings["work"]["step"] == 0.1
     assert settings["seeds"] == [3, 4]
+
+
+def test_a_historys_settings_have_defaults_and_own_functions_by_name():
+    def gap(outputs, targets):
+        return torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
+
+    data = fs.load("mnist", "by_digit", data="embedded")
+    work = {"model": "mlp", "steps": 1, "batch": 5, "step": 0.1, "rounds": 1, "server": "fedavgm"}
+    metrics = {"one": lambda *_: 1.0}
+    settings = fs.train(data, "full", loss=gap, metrics=metrics, **work).attrs["settings"]
+    assert (settings["loss"], settings["metrics"]) == ("gap", ["one"])
+    assert settings["work"]["momentum"] == 0.0
+    assert settings["evaluation"]["by_client"] is False
+    assert settings["server"]["momentum"] == 0.9
+    assert settings["failures"] is None
+    assert json.loads(json.dumps(settings)) == settings

@@ -44,6 +44,7 @@ OTHER_KEYWORDS = {
     **dict.fromkeys(("optimizer", "server_optimizer"), "server"),
     **dict.fromkeys(("sampler", "strategy", "selection"), "scheme"),
     "random_state": "seeds",
+    "every": "evaluate_every",
     "callback": "on_round",
 }
 
@@ -64,8 +65,9 @@ def training_settings(
     `keywords`: parameters of :func:`fedsampling.train`, to suggest one for an unknown key.
     """
     keys = {*keywords, *Training.model_fields}
-    keys -= {"work", "evaluation", "sampler", "settings"}  # `scheme` and single keys, to users
     keys |= {*LocalWork.model_fields, *Evaluation.model_fields}
+    # To users: `scheme`, single keys, `evaluate_every`.
+    keys -= {"work", "evaluation", "sampler", "settings", "every"}
     if unknown := [key for key in settings if key not in keys]:
         others = {key: f"did you mean '{keyword}'?" for key, keyword in OTHER_KEYWORDS.items()}
         fixes = ((key, others.get(key) or nearest(key, keys)) for key in unknown)
@@ -74,6 +76,7 @@ def training_settings(
         key: record_input(value, key) if key in NAMED_CHOICES and value is not None else value
         for key, value in settings.items()
     }
+    plain["every"] = plain.pop("evaluate_every", 1)
     if plain.get("failures") is not None:
         plain["failures"] = failures_input(plain["failures"])
     work = {key: value for key, value in plain.items() if key in LocalWork.model_fields}
@@ -87,6 +90,18 @@ def training_settings(
     }
     with naming_keywords():
         return check(Training, training, "")
+
+
+def with_defaults(record: Strict) -> dict[str, Any]:
+    """Return a record as plain data, with the defaults that hashes leave out."""
+    plain = record.model_dump(mode="json")
+    for name in type(record).model_fields:
+        value = getattr(record, name)
+        if isinstance(value, Strict) and isinstance(plain.get(name, {}), dict):
+            plain[name] = with_defaults(value)
+        else:
+            plain.setdefault(name, value)
+    return plain
 
 
 def check_data(data: object) -> None:

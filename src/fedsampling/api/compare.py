@@ -14,6 +14,7 @@ from fedsampling.api.train import train
 from fedsampling.api.tune import (
     Grid,
     check_all,
+    check_measured,
     direction_of,
     labelled_samplers,
     trials_of,
@@ -63,9 +64,11 @@ def compare(
     Returns
     -------
     DataFrame
-        See :func:`fedsampling.evidence.ranking.ranking`: the best first, with ``value``,
-        ``rank`` and ``difference`` from the reference and their 95 % intervals, paired by seed and
-        Holm-corrected, and ``significance``.  With `tune`, also the chosen values, and ``at_edge``.
+        See :func:`fedsampling.evidence.ranking.ranking`; the best first.  ``value`` has its own
+        95 % interval.  ``difference`` from the reference is paired by seed and Holm-corrected;
+        ``significance`` follows from it.  The range of the ``rank`` compares all pairs, so it can
+        be wide for a sampler that is better than the reference.  With `tune`, also the chosen
+        values, and ``at_edge``.
 
     Raises
     ------
@@ -83,6 +86,7 @@ def compare(
     ['md', 'uniform']
     """
     from fedsampling.evidence.ranking import ranking
+    from fedsampling.evidence.scores import last_values
 
     if isinstance(samplers, pd.DataFrame):
         raise InputError("samplers: is one history; pass several as a dict, {label: history}")
@@ -99,6 +103,8 @@ def compare(
     keywords: dict[str, Any] = {"seeds": 5, **training}
     larger = direction_of(metric, larger, keywords)
     check_data(data)
+    tuned = tune if isinstance(tune, Mapping) else {}  # another grid is refused below
+    check_measured(metric, data, {**keywords, **tuned})
     if tune is None:
         check_all(labelled, data, keywords)
     chosen: dict[str, dict[str, Any]] = {label: {} for label in labelled}
@@ -111,10 +117,10 @@ def compare(
         chosen = {
             label: {key: plain_numbers(rows.at[label, key]) for key in tune} for label in labelled
         }
-    trained = {
-        label: train(data, sampler, **(keywords | chosen[label]))
-        for label, sampler in labelled.items()
-    }
+    trained: dict[str, pd.DataFrame] = {}
+    for label, sampler in labelled.items():
+        trained[label] = train(data, sampler, **(keywords | chosen[label]))
+        last_values(trained[label], metric)  # the others do not train if it is missing
     table = ranking(trained, metric, first, larger)
     if tune is not None:
         attrs = table.attrs

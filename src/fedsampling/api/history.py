@@ -35,7 +35,7 @@ class History(pd.DataFrame):
         Raises
         ------
         InputError
-            If the training had ``selections=False``.
+            If the training had ``selections=False``, or is not finished (in `on_round`).
 
         Examples
         --------
@@ -47,7 +47,10 @@ class History(pd.DataFrame):
         [5, 5]
         """
         if (selected := getattr(self, "_selected", None)) is None:
-            raise InputError("the history has no selections; train without selections=False")
+            raise InputError(
+                "the history has no selections; they are recorded when the training ends, without "
+                "selections=False"
+            )
         return selected.copy()  # type: ignore[no-any-return]
 
 

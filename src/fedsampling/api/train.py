@@ -30,6 +30,7 @@ from fedsampling.api.arguments import (
     own_network_of,
     plain_numbers,
     training_settings,
+    with_defaults,
 )
 from fedsampling.api.keywords import TrainingSettings
 from fedsampling.api.load import CACHE
@@ -111,8 +112,8 @@ def train(
         ``x`` and ``y`` are tensors of all test samples.  To be compared, a function declares its
         direction: ``metric.smaller_is_better = True``.
     on_round : callable, optional
-        Called before the first round and after each round, with the history so far; returning True
-        stops the training.
+        Called before the first round and after each round, with the history so far, which has no
+        ``selections()`` and no ``attrs``; returning True stops the training.
     progress : bool, optional
         Whether a line on stderr shows the finished rounds and the time left; by default, in
         terminals and notebooks.
@@ -148,7 +149,8 @@ def train(
         with ``delays``, in seconds.  Its method
         :meth:`~fedsampling.api.history.History.selections` returns who was selected in each round,
         its weight, and whether it reported.
-        ``attrs["settings"]`` has all settings, defaults included.
+        ``attrs["settings"]`` has all settings, defaults included; a loss and a model of your own by
+        name.
 
     Raises
     ------
@@ -210,8 +212,13 @@ def train(
     history = history_of(tables, numbers.seeds, data.names)
     history.attrs[DIRECTIONS] = directions
     own_model = {"model": described(model)} if is_own(model) else {}
-    used = {**checked.model_dump(mode="json"), "seeds": [*numbers.seeds], **own_model}
-    history.attrs[SETTINGS] = used
+    history.attrs[SETTINGS] = {
+        **with_defaults(checked),
+        **own_model,
+        "seeds": [*numbers.seeds],
+        "loss": None if loss is None else getattr(loss, "__name__", type(loss).__name__),
+        "metrics": [*(metrics or {})],
+    }
     if data.names is not None and checked.evaluation.by_client:
         history.attrs[NAMES] = tuple(data.names)
     return history
@@ -244,7 +251,7 @@ def checked_settings(
     data: FederatedDataset, scheme: Choice, *, model: "Choice | OwnModel", **settings: Any
 ) -> Training:
     """Check the arguments of :func:`train` that are settings of the papers' experiments."""
-    settings = {"inputs": data.input_type, "every": settings.pop("evaluate_every", 1)} | settings
+    settings = {"inputs": data.input_type} | settings
     # Missing ones are reported after unknown keys, such as `lr` for `step`.
     missing = [key for key in ("batch", "step", "rounds") if settings.get(key) is None]
     settings = {key: value for key, value in settings.items() if key not in missing}

@@ -22,10 +22,13 @@ from fedsampling.base.records import Seed, Share, Strict, check
 from fedsampling.base.streams import stream
 from fedsampling.data.federated import FederatedDataset, hold_out
 from fedsampling.evidence.directions import declared, is_larger_better
+from fedsampling.evidence.fairness import MEASURES
 
 Grid = Mapping[str, Sequence[Any]]
-# Arguments of `train` that are no settings of experiments.
+TESTED = ("accuracy", "accuracy_std", "test_loss")  # metrics on test samples
+TIMES = ("seconds", "asking_seconds", "wasted_seconds")
 ALL_ROUNDS = "trials are scored over all their rounds; remove it"
+# Arguments of `train` that are no settings of experiments.
 OTHERS = "seeds", "loss", "metrics", "on_round", "progress", "device", "threads", "checkpoint"
 
 
@@ -128,6 +131,7 @@ def trials_of(
     training = {"seeds": 2, **training}
     labelled = labelled_samplers(samplers)
     check_all(labelled, data, training, trials)
+    check_measured(metric, part, {**training, **grid})
     training["until"] = None
     runs = []
     with warnings.catch_warnings():
@@ -158,6 +162,25 @@ def direction_of(metric: str, larger: bool | None, training: Mapping[str, Any]) 
     metrics = training.get("metrics")
     directions = declared(metrics) if isinstance(metrics, Mapping) else {}
     return is_larger_better(metric, larger, directions)
+
+
+def check_measured(metric: str, data: FederatedDataset, training: Mapping[str, Any]) -> None:
+    """Refuse a metric of the package that this training does not measure."""
+    metrics = training.get("metrics")
+    if isinstance(metrics, Mapping) and metric in metrics:
+        return
+    if metric in MEASURES and not (training.get("by_client") or training.get("clients")):
+        raise InputError(f"metric: {metric!r} is a measure of clients; add by_client=True")
+    if metric in TESTED and not len(data.x_test):
+        raise InputError(
+            f"metric: the data have no test samples for {metric!r}; make some (test_share=0.2, "
+            "x_test)"
+        )
+    if metric in TESTED and (metric == "test_loss") != (data.classes is None):
+        fix = "labels; use 'accuracy'" if data.classes is not None else "numbers; use 'test_loss'"
+        raise InputError(f"metric: {metric!r} is not measured where y are {fix}")
+    if metric in TIMES and training.get("delays") is None:
+        raise InputError(f"metric: {metric!r} needs delays; add them, such as 'synthetic'")
 
 
 def warn_at_edge(trials: "pd.DataFrame") -> None:

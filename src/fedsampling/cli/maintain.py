@@ -27,9 +27,9 @@ def publish(project: "Project", names: tuple[str, ...]) -> Output:
 
 
 @command()
-@option("--check", "only_check", is_flag=True, help="Fail if the file is out of date.")
+@option("--check", "only_check", is_flag=True, help="Fail if a file is out of date.")
 def findings(project: "Project", only_check: bool) -> Output:
-    """Write docs/findings.md from the papers' texts and the results."""
+    """Write findings, data and history in docs, and the README's verdicts, from the results."""
     return workflow.report.write_findings(project, only_check)
 
 

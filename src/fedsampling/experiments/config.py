@@ -131,8 +131,7 @@ class Config(Strict):
         "finished (published or in a store); nothing is downloaded or trained. The other scales "
         "compute missing runs. quick: minutes on a laptop, to check that everything works. "
         "reduced: experiments that fit a CPU run at the paper's size, the others are smaller and "
-        "take hours. paper: the papers' own sizes; only these give verdicts, results of smaller "
-        "runs are preliminary.",
+        "take hours. paper: the papers' own sizes. Verdicts of smaller runs are preliminary.",
     )
     data: Literal["embedded", "official"] = Field(
         "official",

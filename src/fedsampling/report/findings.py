@@ -1,6 +1,7 @@
 """Findings: the main results as text, with numbers from claims and artefacts.
 
-``papers/<key>/findings.md`` is a Jinja template; every number in it comes from results.
+``papers/<key>/findings.md`` is a Jinja template; numbers of results in it come from results, and
+only counts of what papers' and datasets' files contain are typed.
 ``docs/findings.md`` joins them, filled in from the published runs; their sections ``### Data`` go
 to ``docs/data.md``, and the earlier verdicts of ``paper.yaml`` to ``docs/history.md``.  The
 report's first page shows the sections ``### In short`` and ``### Errors in the theory``.  The text
@@ -45,16 +46,17 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def history(papers: Mapping[str, tuple[Paper, Sequence[Claim]]]) -> str:
-    """Tabulate the earlier verdicts of all claims, with today's and the reasons of the changes."""
+    """Tabulate each change of a claim's verdict, with the reason; the last one led to today's."""
     lines = []
     for paper, claims in papers.values():
         cited = paper_name(paper)
         now = {claim.id: with_grade(claim) for claim in claims}
-        lines += [
-            f"| {cited} | {name} | {past.date} | {past.verdict} | {now[name]} | {past.why} |\n"
-            for name, spec in paper.claims.items()
-            for past in spec.history
-        ]
+        for name, spec in paper.claims.items():
+            after = [*(past.verdict for past in spec.history[1:]), now[name]]
+            lines += [
+                f"| {cited} | {name} | {past.date} | {past.verdict} | {verdict} | {past.why} |\n"
+                for past, verdict in zip(spec.history, after, strict=False)
+            ]
     return HISTORY_HEAD + "".join(lines)
 
 

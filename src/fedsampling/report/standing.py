@@ -76,17 +76,18 @@ def sentences(claims: Collection[Claim], papers: int) -> list[str]:
     if not empirical:
         return []
     counts = Counter(map(outcome, empirical))
+    smaller = Counter(outcome(claim) for claim in empirical if claim.basis.grade == "preliminary")
     answered = len(empirical) - counts[OPEN]
     confirmed = sum(claim.confirmed for claim in empirical)
     number = NUMBERS[papers] if papers < len(NUMBERS) else str(papers)
     total = plural(len(empirical), "experimental claim")
     first = (
         f"Of {total} in {number} paper{'s' if papers != 1 else ''}, {answered} "
-        f"{'is' if answered == 1 else 'are'} answered, {confirmed or 'none'} of them confirmed by "
-        "rules fixed before the runs"
+        f"{'is' if answered == 1 else 'are'} answered"
     )
     verbs = [
         f"{counts[key]} {each.one if counts[key] == 1 else each.several}"
+        + (f" ({smaller[key]} in smaller runs)" if smaller[key] else "")
         for key, each in OUTCOMES.items()
         if counts[key]
     ]
@@ -96,7 +97,8 @@ def sentences(claims: Collection[Claim], papers: int) -> list[str]:
     decided = sum(part != OPEN for part in parts)
     weaker = sum(claim.answered and claim.basis.grade != "paper's size" for claim in empirical)
     return [
-        f"{first}; {counts[OPEN]} we cannot decide.",
+        f"{first}; {counts[OPEN]} we cannot decide. {confirmed or 'None'} of the {answered} "
+        f"{'is' if confirmed == 1 else 'are'} confirmed by rules fixed before the runs.",
         f"A claim is answered if all its parts are decided: of {plural(len(parts), 'part')}, "
         f"{decided} are.",
         *(

@@ -49,6 +49,11 @@ def test_a_callback_returns_a_truth_value(data, value):
         fs.train(data, MD, on_round=lambda history: value, **WORK)
 
 
+def test_a_callback_is_told_that_selections_come_at_the_end(data):
+    with pytest.raises(InputError, match="they are recorded when the training ends"):
+        fs.train(data, MD, on_round=lambda history: history.selections(), **WORK)
+
+
 def test_errors_of_a_callback_pass_unchanged(data):
     def on_round(history):
         raise KeyError("pruned")

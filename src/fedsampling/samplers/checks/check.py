@@ -33,6 +33,7 @@ from fedsampling.samplers.protocol.prepared import prepared
 from fedsampling.samplers.users.files import load_file
 
 RUNS = 3000  # seeds in each of the first rounds, if the sampler is unbiased
+MIN_RUNS = 100
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ def check_sampler(
             f"scheme: {scheme!r:.60} is not a sampler; use one with its settings, such as "
             "fedsampling.scheme('md', m=4)"
         )
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < MIN_RUNS:
+        raise InputError(f"runs: {runs!r:.60} is invalid; must be an integer, at least {MIN_RUNS}")
     if faults := list(needs_faults(scheme)):
         raise InputError(*faults)
     reporting = _reporting(failures)
