@@ -25,9 +25,10 @@ FORWARD_SHARE = 1 / 3  # cost of a forward pass, in units of forward and backwar
 INFORMATION_COSTS = {
     "batch_losses": "32 bits from every client that is asked (by default, all available clients) "
     "in every round, which waits for their forward pass over a mini-batch",
-    "batch_gradients": "from the clients that train; not charged",
+    "batch_gradients": "32 bits from each client that trained, which also computes gradients of "
+    "its batches at the round's first model",
     "bias_updates": "free, part of the update: the change of the last layer's biases",
-    "client_gradients": "from every client in every round; not charged",
+    "client_gradients": "32 bits from every client in every round, and a pass over all its data",
     "delays": "free: the server knows the expected seconds",
     "gradients": "as many bits as a model, from every client before the first round, which waits "
     "for the slowest client; then from each client that trained",
