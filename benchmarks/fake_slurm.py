@@ -1,6 +1,6 @@
 """Stand-ins for SLURM's clients, which record submissions, and a copy of the project to run in.
 
-``sbatch`` numbers a job and keeps its command in ``jobs/NUMBER``; ``squeue`` prints the lines of
+``sbatch`` numbers a job and keeps its script in ``jobs/NUMBER``; ``squeue`` prints the lines of
 ``states``.  The calling script executes the jobs and writes these lines.
 """
 
@@ -26,8 +26,7 @@ exec 9>>{folder}/lock
 flock 9
 n=$(($(cat {folder}/count) + 1))
 echo $n >{folder}/count
-for command; do :; done
-printf '%s' "$command" >{folder}/jobs/.$n
+cat >{folder}/jobs/.$n
 mv {folder}/jobs/.$n {folder}/jobs/$n
 echo $n
 """
