@@ -76,7 +76,7 @@ localrules:
 onstart:
     start(project)
     if workflow.non_local_exec:
-        rule_resources.warn()
+        rule_resources.warn(plan.due)
 
 
 # After a failure, unless the user stopped Snakemake: report the finished part of the targets'

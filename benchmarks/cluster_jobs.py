@@ -18,11 +18,11 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "slurm"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import cluster
-from project import Project, User
-from toy import ROUND
+from tests.slurm import cluster
+from tests.slurm.project import Project, User
+from tests.slurm.toy import ROUND
 
 SAMPLERS = ("full", "md", "uniform")
 
@@ -64,9 +64,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/var/tmp"))
     folder.chmod(0o755)  # munged refuses other modes
     try:
-        with cluster.running(folder / "cluster", nodes=1, port=17200) as slurm:
+        with cluster.running(folder / "cluster") as slurm:
             user = User(None, sys.executable, sysconfig.get_path("purelib"))
-            project = Project.create(folder / "project", slurm.environment, user)
+            project = Project(folder / "project", slurm.environment, user)
             rounds = round(arguments.seconds / ROUND)
             project.play({sampler: {"rounds": rounds} for sampler in SAMPLERS})
             clock = time.perf_counter()

@@ -139,7 +139,7 @@ def as_submitted(job: Submission, environment: dict[str, str]) -> Usage:
     path = Path(f"job-{job.number}.out")
     with path.open("wb") as output:
         process = subprocess.Popen(
-            ["sh", "-c", job.command.removeprefix("--wrap=")],
+            ["sh", "-c", job.command],
             env=environment | {"SLURM_JOB_ID": str(job.number), "SLURM_CPUS_PER_TASK": "1"},
             stdout=output,
             stderr=output,

@@ -26,7 +26,8 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import Uniform
-from fedsampling.samplers.protocol.slots import Slots
+from fedsampling.samplers.protocol.prepared import Prepared, prepared
+from fedsampling.samplers.protocol.slots import Setup, Slots
 
 CLIENTS, M, OWN = 20, 10, 100
 SEED = np.array([0])
@@ -102,7 +103,7 @@ def compare(case: Case, repetitions: int) -> None:
     made = learner(case, data, case.record)
     check(case, learner(case, data, case.record.model_copy(update=case.undropped)))
     rows = draw(made)
-    x, module = channels_first(made.samples.x), case.module()
+    x, module = channels_first(made), case.module()
     own = [
         TensorDataset(*each) for each in zip(x.split(OWN), made.samples.y.split(OWN), strict=True)
     ][:M]
@@ -110,7 +111,7 @@ def compare(case: Case, repetitions: int) -> None:
     multiply, product_flop = timing.large_product()
     times = timing.take_turns(
         {
-            "stacked": timing.seconds(lambda: train(made, Uniform(m=M), [0], 1, [])),
+            "stacked": timing.seconds(lambda: train(made, sampler_of(made), [0], 1, [])),
             "loop, as usually written": timing.seconds(
                 lambda: usual(module, own, len(rows[0]), case.work.batch, case.work.step)
             ),
@@ -155,7 +156,12 @@ def slots() -> Slots:
     return Slots.stack([np.arange(M)])
 
 
-def channels_first(x: Tensor) -> Tensor:
+def sampler_of(made: NetworkLearner) -> Prepared:
+    return prepared(Uniform(m=M), Setup(made.n_samples, made.p))
+
+
+def channels_first(made: NetworkLearner) -> Tensor:
+    x = made.samples.convert(made.samples.x)
     return (x[..., None] if x.dim() == 3 else x).movedim(-1, 1).contiguous()
 
 
@@ -176,10 +182,10 @@ def loop(case: Case, module: nn.Module, x: Tensor, y: Tensor, rows: Tensor) -> l
 def check(case: Case, made: NetworkLearner) -> None:
     """Stop unless stack and loop compute the same updates from the same batches."""
     theta = made.start(SEED)
-    updates = made.work(theta, slots(), Uniform(m=M), Draws(SEED, 0))
+    updates = made.work(theta, slots(), sampler_of(made), Draws(SEED, 0))
     module = case.module().eval()
     nn.utils.vector_to_parameters(theta[0].clone(), module.parameters())
-    models = loop(case, module, channels_first(made.samples.x), made.samples.y, draw(made))
+    models = loop(case, module, channels_first(made), made.samples.y, draw(made))
     flat = torch.stack([torch.cat([part.flatten() for part in model]) for model in models])
     difference = float((flat - theta[0] - updates).norm() / updates.norm())
     # The loop differs as much from itself in double precision: rounding picks another pooled pixel.

@@ -1,6 +1,6 @@
 """Stand-ins for SLURM's clients, which record submissions, and a copy of the project to run in.
 
-``sbatch`` numbers a job and keeps its command in ``jobs/NUMBER``; ``squeue`` prints the lines of
+``sbatch`` numbers a job and keeps its script in ``jobs/NUMBER``; ``squeue`` prints the lines of
 ``states``.  The calling script executes the jobs and writes these lines.
 """
 
@@ -24,11 +24,11 @@ SBATCH = """\
 #!/bin/sh
 exec 9>>{folder}/lock
 flock 9
+cat >{folder}/script
+[ -s {folder}/script ] || exit 1  # Snakemake was killed before it wrote the script
 n=$(($(cat {folder}/count) + 1))
+mv {folder}/script {folder}/jobs/$n
 echo $n >{folder}/count
-for command; do :; done
-printf '%s' "$command" >{folder}/jobs/.$n
-mv {folder}/jobs/.$n {folder}/jobs/$n
 echo $n
 """
 SQUEUE = """\
@@ -141,8 +141,6 @@ def submissions(folder: Path, after: int = 0) -> list[Submission]:
     result = []
     for number in range(after + 1, int((folder / "count").read_text() or after) + 1):
         path = folder / "jobs" / str(number)
-        if not path.is_file():  # still being written
-            break
         result.append(Submission(number, path.stat().st_mtime, path.read_text()))
     return result
 

@@ -18,7 +18,10 @@ from pathlib import Path
 
 import yaml
 
+from fedsampling.workflow.project import PLAN
+
 ROOT = Path(__file__).parents[1]
+CODE = "0" * 16  # fingerprint of the code that made the runs
 PAPER, COMBINATIONS = "fraboni2022general", 28  # of case and sampler in its experiment `weights`
 
 
@@ -44,8 +47,8 @@ def plans(folder: Path, jobs: int) -> None:
     configure(folder, scale="paper", shipped=False, **overrides)
     print(f"{seeds * COMBINATIONS:,} jobs")
     report("  resolve the plan and write it", folder, "status")
-    plan = folder / "results" / "plan.json"
-    print(f"  {'plan.json':32} {plan.stat().st_size / 1e6:8.0f} MB on disk")
+    plan = folder / "results" / PLAN
+    print(f"  {PLAN:32} {plan.stat().st_size / 1e6:8.0f} MB on disk")
     report("  read it", folder, "status")
     report("  forecast its costs", folder, "plan")
 
@@ -53,7 +56,7 @@ def plans(folder: Path, jobs: int) -> None:
 def stores(folder: Path, runs: int) -> None:
     """List a store, and search it for all runs of the papers."""
     configure(folder, scale="best")
-    (folder / "results" / "plan.json").unlink()
+    (folder / "results" / PLAN).unlink()
     print("scale best")
     report("  with an empty store", folder, "status")
     begin = time.perf_counter()
@@ -62,7 +65,7 @@ def stores(folder: Path, runs: int) -> None:
         (store / f"{first:02x}").mkdir(parents=True)
     for number in range(runs):
         run = hashlib.sha256(str(number).encode()).hexdigest()[:20]
-        (store / run[:2] / f"{run}.parquet").touch()
+        (store / run[:2] / f"{run}-{CODE}.parquet").touch()
     print(f"  {runs:,} files made in {time.perf_counter() - begin:.0f} s")
     report("  with this store, first call", folder, "status")
     report("  with this store, second call", folder, "status")

@@ -35,7 +35,8 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import MD
-from fedsampling.samplers.protocol.slots import Slots
+from fedsampling.samplers.protocol.prepared import prepared
+from fedsampling.samplers.protocol.slots import Setup, Slots
 
 CLIENTS, OWN, M, STEPS, BATCH, STEP = 100, 500, 10, 50, 50, 0.01
 ROUNDS = 3  # of a repetition
@@ -111,7 +112,11 @@ def images() -> FederatedDataset:
 
 def stacked(learner) -> None:
     """Three rounds of this package, with selection, batches, the server's step and the counting."""
-    train(learner, MD(m=M), [0], ROUNDS, [])
+    train(learner, sampler_of(learner), [0], ROUNDS, [])
+
+
+def sampler_of(learner):
+    return prepared(MD(m=M), Setup(learner.n_samples, learner.p))
 
 
 def products_alone() -> None:
@@ -193,7 +198,7 @@ def check(learner, x: Tensor) -> None:
     """Stop unless stack and loop compute the same updates from the same batches."""
     slots, rng = Slots.stack([np.arange(3, 100, 10)]), Draws(np.array([0]), 0)
     theta = learner.start(np.array([0]))
-    updates = learner.work(theta, slots, MD(m=M), rng)
+    updates = learner.work(theta, slots, sampler_of(learner), rng)
     plan = learner.local.batches(learner.n_samples[slots.client], slots, rng)
     rows = [
         torch.from_numpy(learner.data.start[client] + plan.index[:, slot])

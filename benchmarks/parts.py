@@ -39,7 +39,7 @@ PARTS = {
     "plan, digests": ("workflow.project:Project._cached", "workflow.project:Project._key"),
     "data": ("experiments.simulations.network:load_problem", "report.data_cards:build"),
     "training and other simulation": ("runs.execute:_compute",),
-    "recomputed runs": ("workflow.doctor:recheck",),
+    "recomputed runs": ("workflow.recheck:recheck",),
     "evaluation": ("learning.training.evaluation:evaluate",),
     "reading runs and summaries": (
         *("runs.store:load", "runs.store:load_together", "evidence.summaries:load"),

@@ -5,6 +5,7 @@ batches of B = 50 of random images, clients drawn from a population of 1,000.  T
 should fall with their number at first, and then stay flat.
 """
 
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -17,6 +18,8 @@ from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import train
 from fedsampling.samplers.basic import Uniform
+from fedsampling.samplers.protocol.prepared import prepared
+from fedsampling.samplers.protocol.slots import Setup
 
 CLIENTS, OWN, STEPS, BATCH = 1000, 100, 10, 50
 SIZES = [(1, 1), (10, 1), (100, 1), (1000, 1), (10, 4), (10, 16), (100, 4), (100, 16)]
@@ -26,12 +29,12 @@ def main() -> None:
     """Measure all sizes in turn."""
     arguments = timing.arguments(__doc__, repetitions=5)
     trainer = learner()
-    contestants = {
-        size: timing.seconds(
-            lambda m=size[0], seeds=size[1]: train(trainer, Uniform(m=m), range(seeds), 1, [])
-        )
-        for size in SIZES
-    }
+
+    def play(m: int, seeds: int) -> None:
+        sampler = prepared(Uniform(m=m), Setup(trainer.n_samples, trainer.p, seeds))
+        train(trainer, sampler, range(seeds), 1, [])
+
+    contestants = {size: timing.seconds(partial(play, *size)) for size in SIZES}
     times = timing.take_turns(contestants, arguments.repetitions)
     print(f"{'m':>5} {'seeds':>6} {'s per round':>12} {'ms per slot':>12} {'against m=10':>13}")
     for (m, seeds), spent in times.items():

@@ -19,6 +19,7 @@ from time import perf_counter
 import numpy as np
 
 from fedsampling.experiments.papers import load_paper
+from fedsampling.experiments.resolving import load_kinds
 from fedsampling.samplers.latency import (
     best_distribution,
     best_subset,
@@ -35,7 +36,8 @@ SIZES = {
     "shakespeare": (100, 100, 100),
 }
 PAPER = load_paper("harshvardhan2025latency", Path(__file__).parents[1] / "papers")
-studies = import_module("papers.harshvardhan2025latency.simulations")
+load_kinds(PAPER.folder)
+studies = import_module("papers.harshvardhan2025latency.simulations_selection")
 DRAWS = 10
 SHARE = 0.9
 

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.processes import run_as_if_alone, run_python
 
 from fedsampling.base.errors import InputError
@@ -16,6 +17,7 @@ from fedsampling.samplers.protocol.base import CONVEX_NEEDS, NETWORK_NEEDS, Sche
 from fedsampling.samplers.protocol.slots import Setup
 from fedsampling.samplers.users.one_run import Sampler
 from fedsampling.workflow.init import BLOCK, create_paper
+from fedsampling.workflow.plan import plan
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -223,6 +225,15 @@ def test_calls_on_a_cluster_name_a_scale_that_computes_runs():
     calls = re.findall(r"(?:snakemake --workflow-profile|fedsampling plan --).*", lines)
     assert len(calls) > 6
     assert [call for call in calls if not re.search("--config(file | scale=)", call)] == []
+
+
+def test_the_override_for_a_missing_download_needs_no_such_file():
+    page = (DOCS / "when-it-breaks.md").read_text(encoding="utf-8")
+    (overrides,) = re.findall(r"`overrides: ({chen2022optimal: .*?}})`", page)
+    settings = {"papers": ["chen2022optimal"], "scale": "paper", "shipped": False}
+    planned = plan({**settings, "overrides": yaml.safe_load(overrides)}, ROOT / "papers")
+    assert planned.jobs
+    assert "cookup" not in planned.datasets(*planned.jobs)
 
 
 def test_tests_that_the_cluster_page_names_exist():

@@ -39,6 +39,7 @@ class Scheduler:
     state: Sequence[Sequence[str]]  # commands that print the state; later ones know ended jobs
     success: str  # pattern of a successful job in their output
     failed: str
+    unknown: str  # in the errors of a command that does not know the job
     cancel: str
 
 
@@ -78,6 +79,7 @@ SCHEDULERS = {
         state=[["qstat", "-x", "-f"]],
         success=r"job_state = F\b.*Exit_status = 0\b",
         failed=r"job_state = F\b",
+        unknown="Unknown Job",
         cancel="qdel",
     ),
     "bsub": Scheduler(
@@ -87,6 +89,7 @@ SCHEDULERS = {
         state=[["bjobs", "-noheader", "-o", "stat"]],
         success="DONE",
         failed="EXIT",
+        unknown="is not found",
         cancel="bkill",
     ),
     "condor_submit": Scheduler(
@@ -99,6 +102,7 @@ SCHEDULERS = {
         ],
         success=r"^4 0\b",
         failed=r"^[345]\b",  # removed, completed, held
+        unknown="$.",  # nothing: condor_q and condor_history then succeed
         cancel="condor_rm",
     ),
 }
@@ -150,16 +154,23 @@ def requested(text: str, script: str) -> Request:
 
 
 def status(number: str) -> str:
-    """Return ``running``, ``success`` or ``failed``; a job that nobody knows has failed."""
+    """Return ``running``, ``success`` or ``failed``; a job that nobody knows has failed.
+
+    If the scheduler does not answer, the job may still run.
+    """
     used = scheduler()
+    answers = True
     for command in used.state:
         result = subprocess.run([*command, number], capture_output=True, text=True)
-        if result.returncode or not result.stdout.strip():
+        if result.returncode:
+            answers &= re.search(used.unknown, result.stdout + result.stderr) is not None
+            continue
+        if not result.stdout.strip():
             continue
         if re.search(used.success, result.stdout, flags=re.DOTALL):
             return "success"
         return "failed" if re.search(used.failed, result.stdout) else "running"
-    return "failed"
+    return "failed" if answers else "running"
 
 
 def cancel(numbers: Sequence[str]) -> None:

@@ -28,6 +28,11 @@ def _no_mirror(monkeypatch):
         ({"scale": "paper", "data": "embedded"}, "data: embedded data are too small"),
         ({"cluster": {"margin": math.inf}}, "cluster.margin: inf is invalid"),
         ({"cluster": {"gpu_model": "a100"}}, "cluster: gpu_model: has no effect with gpu: none"),
+        (
+            {"cluster": {"gpu": "gres", "gpu_model": "a-40"}},
+            "cluster: gpu_model: 'a-40' is invalid",
+        ),
+        ({"cluster": {"gpu": "shard"}}, "cluster: jobs_per_gpu: must be the number of shards"),
         ({"cluster": {"cpu_partition": "a$(touch X)"}}, "cluster.cpu_partition: 'a$(touch X)'"),
     ],
 )

@@ -5,12 +5,18 @@ import os
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 
+import pytest
+from tests.helpers.network_runs import SETTINGS
 from tests.shared import PAPERS
 
+from fedsampling.base.stopping import Stopped
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import load_paper
-from fedsampling.experiments.specs import Job, jobs
+from fedsampling.experiments.specs import Job, RunSpec, jobs
+from fedsampling.learning.training.checkpoint import Checkpoint
 from fedsampling.runs import execute as runs
 from fedsampling.runs import store
 from fedsampling.runs.rows import digest
@@ -48,6 +54,22 @@ def test_metadata_record_the_origin_of_a_run(tmp_path):
         assert loaded.metadata["kernels"]["MKL_CBWR"] == os.environ["MKL_CBWR"]
         assert re.fullmatch(r"cpu: .+, (1 thread|(?!1 )\w+ threads)", loaded.metadata["device"])
         assert loaded.metadata["started"] <= loaded.metadata["finished"]
+
+
+def test_a_resumed_run_records_its_first_start_and_all_its_time(tmp_path, monkeypatch):
+    """A run that began before a registration confirms nothing, also if it was resumed after it."""
+    planned, config = job([0])
+    planned = replace(planned, runs=(RunSpec(SETTINGS, "embedded", 0),))
+    earlier = {"started": datetime(2024, 1, 1, tzinfo=UTC), "_seconds_before": 3600.0}
+    monkeypatch.setattr(runs, "Checkpoint", partial(Checkpoint, **earlier))
+    with pytest.raises(Stopped):
+        runs.execute([planned], config, tmp_path, lambda *_: None, stop=lambda: True)
+    monkeypatch.undo()
+    runs.execute([planned], config, tmp_path, lambda *_: None)
+    (path,) = stored(tmp_path)
+    metadata = store.load(path).metadata
+    assert metadata["started"] == "2024-01-01T00:00:00Z"
+    assert metadata["seconds"] >= 3600
 
 
 def test_finished_runs_are_not_recomputed(tmp_path):

@@ -92,7 +92,7 @@ def test_memory_of_all_seeds_of_a_block_is_requested():
         (GPU_JOB, {"gpu": "gres"}, (None, None, "gpu:1", None)),
         (GPU_JOB, {"gpu": "gres", "gpu_model": "a100"}, (None, None, "gpu:a100:1", None)),
         (GPU_JOB, SITE, (1, "a100", None, "g")),
-        (GPU_JOB, {"gpu": "shard"}, (None, None, "shard:1", None)),
+        (GPU_JOB, {"gpu": "shard", "jobs_per_gpu": 4}, (None, None, "shard:1", None)),
         (Need(1, 100), SITE, (None, None, None, "c")),
         (GPU_JOB, {"gpu": "none", "cpu_partition": "c"}, (None, None, None, "c")),
     ],
@@ -133,9 +133,11 @@ def test_requests_beyond_the_partitions_that_sinfo_prints_are_reported(tmp_path,
     assert result[""] == result["cpu"] == ("cpu", 60)
     assert result["long"] == ("long", 7 * 24 * 60)
     assert result["free"] == ("free", float("inf"))
-    assert excesses([job()], {}, cluster(max_runtime=60)) == []
-    (line,) = excesses([job()], {}, cluster(max_runtime=90))
+    needs = [need(job(), {}, cluster())]
+    assert excesses(needs, cluster(max_runtime=60)) == []
+    (line,) = excesses(needs, cluster(max_runtime=90))
     assert line.startswith("cluster.max_runtime: jobs may request 90 minutes, but partition cpu")
-    settings = cluster(gpu="gpu", gpu_partition="gpus", max_runtime=60)
-    (line,) = excesses([job("network")], {}, settings)
+    settings = cluster(gpu="gpu", gpu_partition="long,gpus", max_runtime=60)
+    (line,) = excesses([GPU_JOB], settings)
     assert line.startswith("cluster: unknown partition 'gpus'; known: cpu, ")
+    assert excesses([], cluster(cpu_partition="cpu,long")) == []  # any of a list starts the job

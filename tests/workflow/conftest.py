@@ -65,7 +65,7 @@ def batch(tmp_path, monkeypatch):
     for name in ("SLURM_JOB_ID", END_VARIABLE):
         monkeypatch.delenv(name, raising=False)
 
-    def run(*works):
+    def run(*works, **settings):
         jobs = [
             SimpleNamespace(
                 name=f"{number}-{work.__name__}",
@@ -76,7 +76,7 @@ def batch(tmp_path, monkeypatch):
             for number, work in enumerate(works)
         ]
         finished = []
-        project = Project(Config(), tmp_path)
+        project = Project(Config(**settings), tmp_path)
         try:
             status = running.execute_all(jobs, project, lambda path: finished.append(path.name))
         except SystemExit as ended:

@@ -5,6 +5,7 @@ from tests.shared import PAPERS
 
 from fedsampling.base.files import write_record
 from fedsampling.runs import places
+from fedsampling.runs import resources as limits
 from fedsampling.runs.measurements import Measured, measurement_key, save_measurements
 from fedsampling.runs.rule_resources import RuleResources
 from fedsampling.workflow.plan import QUICK_JOBS_PER_PROCESS, plan
@@ -77,7 +78,7 @@ def test_a_batch_requests_the_largest_needs_of_its_jobs(tmp_path):
         assert request["runtime"] >= (241 if network else 6)
 
 
-def test_the_estimates_of_a_batch_add_up(tmp_path):
+def test_the_estimates_of_a_batch_add_up(tmp_path, monkeypatch):
     planned = planned_in_fours()
     name, names = next(iter(planned.batches.items()))
     jobs = [planned.jobs[job] for job in names]
@@ -85,3 +86,6 @@ def test_the_estimates_of_a_batch_add_up(tmp_path):
     resources = RuleResources(planned.jobs, planned.batches, planned.config.cluster, tmp_path)
     minutes = 1 + 10 * planned.config.cluster.margin * len(jobs)
     assert resources.of(name)["runtime"](None, 1) == minutes
+    monkeypatch.setattr(limits, "partition_limits", lambda: {"": ("cpu", minutes)})
+    (line,) = resources.excesses([names[0]])
+    assert line.startswith(f"cluster.max_runtime: jobs may request {3 * minutes:.0f} minutes")

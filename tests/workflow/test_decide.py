@@ -1,7 +1,9 @@
 """Deciding open claims: which looks come next, and how they are run."""
 
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -12,10 +14,15 @@ from fedsampling.experiments.papers import load_paper
 from fedsampling.runs.places import RESULTS
 from fedsampling.workflow import decide as deciding
 from fedsampling.workflow.confirm import FreshSeeds
-from fedsampling.workflow.decide import NO_LOOK, Step, _so_far, _table, decide
+from fedsampling.workflow.decide import NO_LOOK, Step, _so_far, _table, _with_all_claims, decide
 from fedsampling.workflow.project import Project
 
 SEQUENTIAL = "harshvardhan2025latency"  # has claims with several looks
+SNAKEFILE = """import json
+configfile: "config.yaml"
+Path("seen.json").write_text(json.dumps(config))
+rule nothing:
+"""
 STEP = Step(
     paper="first",
     claim="c1",
@@ -91,24 +98,29 @@ def test_a_selection_of_experiments_hides_no_claim(opened):
     ]
 
 
-def test_a_look_runs_its_seeds_with_the_users_settings(opened, monkeypatch, tmp_path):
-    calls = []
-
-    class Finished:
-        returncode = 0
-
+def test_a_look_runs_its_seeds_with_the_users_settings_alone(opened, monkeypatch, tmp_path):
+    """Snakemake would add the overrides in config.yaml to those of the look."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        deciding.subprocess, "run", lambda command, **_: calls.append(command) or Finished
-    )
+    Path("Snakefile").write_text(SNAKEFILE)
+    overrides = {"rizk2022importance": {"confirm_longer": {"rounds": 7}}, "other": {}}
+    Path("config.yaml").write_text(yaml.safe_dump({"overrides": overrides}))
+    elsewhere = tmp_path / "elsewhere" / "rizk2022importance"  # its first fresh seed is 1000
+    shutil.copytree(PAPERS / "rizk2022importance", elsewhere)
     step = replace(STEP, paper="rizk2022importance", experiments=("confirm_longer",))
-    assert deciding._run(step, "2", opened(mirror=str(tmp_path)))
-    (command,) = calls
-    config = yaml.safe_load((tmp_path / command[-1]).read_text())
+    assert deciding._run(step, "2", opened(mirror=str(tmp_path), papers=[str(elsewhere)]))
+    config = json.loads(Path("seen.json").read_text())
     assert (config["mirror"], config["run"], config["scale"]) == (str(tmp_path), "decide", "paper")
-    seeds = config["overrides"]["rizk2022importance"]["confirm_longer"]["seeds"]
-    assert seeds == [1000, 1001, 1002]
-    assert Project.open(tmp_path / command[-1], RESULTS, PAPERS).config.run == "decide"
+    seeds = {"seeds": [1000, 1001, 1002]}
+    assert config["overrides"] == {"rizk2022importance": {"confirm_longer": seeds}}
+    assert Project.open(RESULTS / "decide.yaml", RESULTS, PAPERS).config.run == "decide"
+
+
+@pytest.mark.parametrize(("names", "others"), [([], True), (["c1"], True), (["mine/c1"], False)])
+def test_papers_elsewhere_are_decided_too(opened, tmp_path, names, others):
+    (tmp_path / "mine").mkdir()
+    papers = _with_all_claims(opened(papers=[f"{tmp_path}/mine"]), names).config.papers
+    assert f"{tmp_path}/mine" in papers
+    assert (SEQUENTIAL in papers) is others
 
 
 @pytest.mark.parametrize(
@@ -139,6 +151,8 @@ def test_embedded_data_decide_no_claim(opened):
         [*decide(opened(data="embedded", scale="quick"), [], None, dry_run=True, cores="1")]
 
 
-def test_runs_of_snakemake_have_no_other_results_folder(opened):
-    with pytest.raises(InputError, match="its runs are Snakemake's, in results/"):
-        [*decide(opened(), [], 1.0, dry_run=False, cores="1")]
+@pytest.mark.parametrize("option", ["results", "papers"])
+def test_runs_of_snakemake_have_no_other_folders(opened, tmp_path, option):
+    project = replace(opened(), results=RESULTS)
+    with pytest.raises(InputError, match=f"--{option} .*: its runs are Snakemake's, with {option}"):
+        [*decide(replace(project, **{option: tmp_path}), [], 1.0, dry_run=False, cores="1")]

@@ -92,6 +92,8 @@ def test_a_job_sees_one_gpu_and_afterwards_its_process_sees_all_again(batch, gpu
         assert batch(work)[0] == 0
         assert os.environ[VISIBLE] == "2,3"
     assert seen == ["2", "2"]
+    assert batch(work, device="cpu")[0] == 0
+    assert seen[-1] == "2,3"  # none is locked, so none is waited for
 
 
 @pytest.mark.parametrize(("uses_gpu", "slurm"), [(False, ""), (True, "7")])

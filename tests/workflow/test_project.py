@@ -7,10 +7,11 @@ import pytest
 
 from fedsampling.base import input_states
 from fedsampling.base.errors import InputError
-from fedsampling.base.files import write_record
+from fedsampling.base.files import write_json, write_record
+from fedsampling.experiments import config
 from fedsampling.runs.places import INDEX
 from fedsampling.workflow import project as projects
-from fedsampling.workflow.project import PLAN
+from fedsampling.workflow.project import PLAN, Project
 
 RIZK, FRABONI = "rizk2022importance", "fraboni2022general"
 JOB = f"{RIZK}/regression/base/fedavg/block-0"
@@ -146,3 +147,13 @@ def test_a_users_sampler_is_part_of_the_key(opened, resolutions, tmp_path, forge
         forget_own_files()
         assert opened(schemes=[str(file)]).plan.users_samplers == {"mine_of_a_project": str(file)}
     assert len(resolutions) == 2
+
+
+def test_a_folder_of_tune_or_compare_opens_with_its_own_file(tmp_path):
+    project = Project(config.parse({"run": "my"}), tmp_path).in_subfolder("tune")
+    write_json(project.config_file, project.config.model_dump(mode="json"))
+    assert Project.open(project.config_file, tmp_path).config == project.config
+    moved = tmp_path / "other" / "config.json"
+    write_json(moved, project.config.model_dump(mode="json"))
+    with pytest.raises(InputError, match="run: 'my/tune' is invalid"):
+        Project.open(moved, tmp_path)

@@ -123,6 +123,24 @@ def test_the_state_of_a_job_is_that_of_its_script(
     assert now == state
 
 
+@pytest.mark.parametrize(
+    ("submitter", "answer", "state"),
+    [
+        ("qsub", "echo qstat: cannot connect to server >&2; exit 1", "running"),
+        ("qsub", "echo qstat: Unknown Job Id 7.server >&2; exit 153", "failed"),
+        ("bsub", "echo LSF is down. Please wait ... >&2; exit 255", "running"),
+        ("bsub", "echo 'Job <7> is not found' >&2; exit 255", "failed"),
+        ("condor_submit", "echo Failed to connect >&2; exit 1", "running"),
+        ("condor_submit", "true", "failed"),
+    ],
+)
+def test_a_job_fails_only_if_the_scheduler_answers(schedulers, installed, submitter, answer, state):
+    folder = installed(submitter)
+    for name in OF[submitter]:
+        (folder / name).write_text(f"#!/bin/sh\n{answer}\n")
+    assert schedulers.status("7") == state
+
+
 @pytest.mark.parametrize("submitter", SUBMITTERS)
 def test_jobs_are_cancelled(schedulers, installed, submitter):
     folder = installed(submitter)

@@ -240,6 +240,7 @@ def test_files_of_any_name_reach_compare_as_one_argument(fresh, copied):
     checkout.call("env", path, "snakemake", "--cores", "1", "--keep-going", "compare")
     calls = stub.with_suffix(".calls").read_text()
     assert all(f"\n--\n{name}\n" in calls for name in files)
+    assert calls.count("--cores\n1\n") == len(files)  # as many as Snakemake has, not all
     assert not (checkout.root / "HACKED").exists()
 
 

@@ -16,6 +16,9 @@ rule compare_scheme:
         scheme="[^/]+",
     conda:
         "../../envs/fedsampling.yaml"
+    threads: 4  # processes, of which the largest four take 7 GB together (docs/cluster.md)
+    resources:
+        **rule_resources.of("compare"),
     params:
         config=project.config_file,
         file=lambda w: plan.users_samplers[w.scheme],
@@ -24,4 +27,4 @@ rule compare_scheme:
     message:
         "Comparing {wildcards.scheme} with all other samplers"
     shell:
-        "fedsampling compare --scale {params.scale:q} --config {params.config:q} -- {params.file:q} 2>&1 | tee {log:q}"
+        "fedsampling compare --cores {threads} --scale {params.scale:q} --config {params.config:q} -- {params.file:q} 2>&1 | tee {log:q}"

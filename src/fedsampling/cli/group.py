@@ -76,7 +76,7 @@ FOLDERS = [
         ["--config", "--configfile"],
         type=PATH,
         default="config.yaml",
-        help="Configuration file; --configfile as in Snakemake.",
+        help="Configuration file, in place of config.yaml.",
     ),
     click.Option(["--results"], type=PATH, default="results", help="Folder for all results."),
     click.Option(["--papers"], type=PATH, default="papers", help="Folder with a folder per paper."),

@@ -5,6 +5,7 @@
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,8 +37,9 @@ RESERVED_NAMES = frozenset(
 RESERVED_SUFFIXES = (".json", ".log", ".parquet", ".lock", ".tmp")
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095  # limits of common file systems
 # Characters that SLURM accepts in partitions (separated by commas) and GPU models.  The plugin
-# passes these values to a shell, so nothing else is allowed.
+# passes these values to a shell, so nothing else is allowed; of models, it accepts fewer names.
 SITE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.,:+-]{0,99}$"
+GPU_MODEL = r"[A-Za-z0-9_.]+"
 
 
 def _path(path: str) -> str:
@@ -70,8 +72,9 @@ class Cluster(Strict):
     )
     jobs_per_gpu: Literal[1, 2, 4, 8, "auto"] = Field(
         1,
-        description="Jobs that share a GPU, in local runs and with gpu: shard. auto: in local "
-        "runs, by the memory and launches that `fedsampling plan` predicts for each job.",
+        description="Jobs that share a GPU in local runs; with gpu: shard, the number of shards of "
+        "a GPU, which must be given. auto: in local runs, by the memory and launches that "
+        "`fedsampling plan` predicts for each job.",
     )
     gpu_model: SiteName | None = Field(
         None, description="GPU model to request, by the site's name; null: any."
@@ -106,6 +109,17 @@ class Cluster(Strict):
         if self.gpu_model is not None and self.gpu in ("none", "shard"):
             raise ValueError(
                 f"gpu_model: has no effect with gpu: {self.gpu}; use gpu: gpu or gres, or remove it"
+            )
+        if self.gpu_model is not None and not re.fullmatch(GPU_MODEL, self.gpu_model):
+            raise ValueError(
+                f"gpu_model: '{self.gpu_model}' is invalid for Snakemake's SLURM plugin, which "
+                "takes letters, digits, '_' and '.' only; use null, with a gpu_partition of these "
+                "GPUs"
+            )
+        if self.gpu == "shard" and self.jobs_per_gpu in (1, "auto"):
+            raise ValueError(
+                f"jobs_per_gpu: must be the number of shards of a GPU (2, 4 or 8) with gpu: shard, "
+                f"not {self.jobs_per_gpu}; each job then uses its share of the memory"
             )
         return self
 
@@ -271,10 +285,16 @@ class Config(Strict):
         return public
 
 
-def load(path: Path, only_reads: bool = False) -> Config:
-    """Read and check a configuration file; `only_reads` loads none of the code that it names."""
+def load(path: Path, only_reads: bool = False, run: str | None = None) -> Config:
+    """Read and check a configuration file; `only_reads` loads none of the code that it names.
+
+    `run`: the folder that has this file, in the results. Its name may be reserved, as that of
+    ``tune`` is.
+    """
     content = read_yaml(path)
     with naming(str(path)):
+        if run and content.get("run") == run:
+            return parse(content | {"run": None}, only_reads).model_copy(update={"run": run})
         return parse(content, only_reads)
 
 

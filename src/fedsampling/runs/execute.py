@@ -5,7 +5,6 @@ Snakemake wait for this file.
 """
 
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -133,7 +132,6 @@ def _compute(
     def report(steps: int) -> None:
         progress(job.name, steps, total)
 
-    started, clock = datetime.now(UTC), time.perf_counter()
     # Diverging runs overflow in every round; their `diverged_at` records the divergence.
     observed = users_code(due[0][0])
     with (
@@ -148,15 +146,15 @@ def _compute(
             simulated = simulation.simulate_stacked(variants, data, seeds, context, report)
         else:
             simulated = simulation.simulate(data, seeds, context, report)
-    seconds = time.perf_counter() - clock
     read = read_by_users(due[0][0]) if observed else {}
     return simulated, {
         **({"read": read} if read else {}),
         "inputs": dict(simulated.inputs),
         "unverified": simulated.unverified,
-        "started": f"{started:%Y-%m-%dT%H:%M:%SZ}",
+        "started": f"{context.checkpoint.started:%Y-%m-%dT%H:%M:%SZ}",
         "finished": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        "seconds": round(seconds / len(due), 4),  # the stacked seeds share the job's time
+        # The stacked seeds share the job's time.
+        "seconds": round(context.checkpoint.seconds_so_far() / len(due), 4),
         "peak_mb": machine.peak_megabytes(),
         **environment(context.device, networks=job.uses_gpu),
         **context.notes,

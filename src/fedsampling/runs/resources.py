@@ -40,7 +40,11 @@ DEFAULTS: Mapping[str, Need] = {
 }
 PAPER_KIND_DEFAULT = Need(60, 4000)  # for run kinds that a paper defines
 # Other steps that are submitted as cluster jobs.
-OTHER_STEPS: Mapping[str, Need] = {"card": Need(20, 4000), "draw": Need(30, 4000)}
+OTHER_STEPS: Mapping[str, Need] = {
+    "card": Need(20, 4000),
+    "draw": Need(30, 4000),
+    "compare": Need(119, 8000),  # of one sampler; docs/cluster.md
+}
 
 
 def need(job: Job, measured: Mapping[str, Measured], cluster: Cluster) -> Need:
@@ -84,26 +88,32 @@ def request(need: Need, cluster: Cluster, attempt: int = 1) -> dict[str, Any]:
     }
 
 
-def excesses(jobs: Iterable[Job], measured: Mapping[str, Measured], cluster: Cluster) -> list[str]:
+def excesses(needs: Iterable[Need], cluster: Cluster) -> list[str]:
     """Return a line for each request that SLURM would accept but never start."""
     limits = partition_limits()
     requested: dict[str, int] = {}
-    needs = [need(job, measured, cluster) for job in jobs]
-    for job_need in [*needs, *OTHER_STEPS.values()]:
-        resources = request(job_need, cluster, MAX_ATTEMPTS)
+    # A comparison is submitted only if it is a target.
+    for of_step in [*needs, OTHER_STEPS["card"], OTHER_STEPS["draw"]]:
+        resources = request(of_step, cluster, MAX_ATTEMPTS)
         partition = resources["slurm_partition"] or ""
         requested[partition] = max(requested.get(partition, 0), resources["runtime"])
     lines = []
-    for partition, minutes in requested.items():
-        name, limit = limits.get(partition, (partition, math.inf))
+    for partitions, minutes in requested.items():
+        listed = partitions.split(",")
+        known_limits = [limits[name] for name in listed if name in limits]
+        # SLURM starts the job in any partition of a list.
+        name, limit = max(known_limits, key=lambda entry: entry[1], default=("", math.inf))
         if minutes > limit:
             lines.append(
                 f"cluster.max_runtime: jobs may request {minutes} minutes, but partition {name} "
                 f"allows {limit:.0f} and would never start them; must be at most {limit:.0f}"
             )
-        if limits and partition not in limits:
-            known = ", ".join(sorted(filter(None, limits)))
-            lines.append(f"cluster: unknown partition '{partition}'; known: {known}")
+        known = ", ".join(sorted(filter(None, limits)))
+        lines += [
+            f"cluster: unknown partition '{name}'; known: {known}"
+            for name in listed
+            if limits and name not in limits
+        ]
     return lines
 
 

@@ -1,7 +1,7 @@
 """Resources of the workflow's rules, and warnings about requests that the cluster cannot meet."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,10 @@ class RuleResources:
         if step in OTHER_STEPS:
             return request(OTHER_STEPS[step], self.cluster, attempt)
         names = self.batches.get(step) or [step.format(**wildcards)]
+        return request(self._need(names), self.cluster, attempt)
+
+    def _need(self, names: Sequence[str]) -> Need:
+        """Return the needs of jobs that share a process."""
         jobs = [self.jobs[name] for name in names]
         needs = [need(job, self._measured, self.cluster) for job in jobs]
         # Jobs that share a process are short: estimates add up, but a default is enough for all.
@@ -48,16 +52,22 @@ class RuleResources:
             for job, its_need in zip(jobs, needs, strict=True)
             if measurement_key(job) in self._measured
         ]
-        shared = Need(
+        return Need(
             max(sum(estimated), *(its_need.minutes for its_need in needs)),
             max(its_need.mem_mb for its_need in needs),
             any(its_need.gpu for its_need in needs),
         )
-        return request(shared, self.cluster, attempt)
 
-    def warn(self) -> None:
+    def excesses(self, due: Collection[str]) -> list[str]:
+        """Return a line for each request for jobs that are due that SLURM would never start."""
+        batched = {name for names in self.batches.values() for name in names}
+        together = [names for names in self.batches.values() if not {*names}.isdisjoint(due)]
+        alone = [[name] for name in due if name not in batched]
+        return excesses(map(self._need, [*together, *alone]), self.cluster)
+
+    def warn(self, due: Collection[str]) -> None:
         """Print warnings about requests that this cluster would never start."""
-        for line in excesses(self.jobs.values(), self._measured, self.cluster):
+        for line in self.excesses(due):
             print(f"fedsampling: {line}", file=sys.stderr, flush=True)
 
     @cached_property

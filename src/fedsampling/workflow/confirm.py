@@ -45,7 +45,8 @@ class FreshSeeds:
 
 def confirmations(project: Project, key: str) -> dict[str, FreshSeeds]:
     """Judge a paper's claims on the fresh seeds that are finished."""
-    spec, complete = project.plan.paper(key), load_paper(key, project.papers)
+    spec = project.plan.paper(key)
+    complete = load_paper(key, spec.folder.parent)
     twins = {twin for name in complete.claims for twin in complete.twins_of(name).values()}
     load_kinds(spec.folder)
     with TemporaryDirectory() as folder:

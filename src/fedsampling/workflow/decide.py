@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -20,8 +21,9 @@ from fedsampling.base.files import write_text
 from fedsampling.base.text import listed, plural, show
 from fedsampling.evidence.claims import Confirmation
 from fedsampling.experiments.papers import Paper, load_paper
+from fedsampling.experiments.selecting import folders_of
 from fedsampling.runs import store
-from fedsampling.runs.places import RESULTS, run_stores
+from fedsampling.runs.places import PAPERS, RESULTS, run_stores
 from fedsampling.workflow.confirm import FreshSeeds, confirmations
 from fedsampling.workflow.look_hours import first_seeds, hours_of_look, scale_of
 from fedsampling.workflow.project import Project
@@ -66,14 +68,19 @@ def decide(
 ) -> Iterator[str]:
     """Print each open claim's next look in the order of its price; run them within `hours`.
 
-    A look runs if all cores finish it in the time that is left; a look of unknown price is tried.
+    A look runs if its core-hours are at most those that are left on all cores; a look of unknown
+    price is tried.
     """
     if not dry_run and hours is None:
         raise InputError("hours: missing; give --hours H, or --dry-run")
     _number_of(cores)
-    if not dry_run and project.results != RESULTS:
-        fix = f"its runs are Snakemake's, in {RESULTS}/; leave it out, or add --dry-run"
-        raise InputError(f"--results {project.results}: {fix}")
+    for option, used, usual in (
+        ("--results", project.results, RESULTS),
+        ("--papers", project.papers, PAPERS),
+    ):
+        if not dry_run and used.resolve() != usual.resolve():
+            fix = f"its runs are Snakemake's, with {usual}/; leave it out, or add --dry-run"
+            raise InputError(f"{option} {used}: {fix}")
     project = _with_all_claims(project, names)
     begin = monotonic()
     tried: set[tuple[str, int]] = set()  # looks by claim and number; no look runs twice
@@ -127,16 +134,19 @@ def _with_all_claims(project: Project, names: Sequence[str]) -> Project:
         raise InputError(f"data: {project.config.data}; only runs on official data decide claims")
     changes: dict[str, Any] = {"scale": "best", "experiments": None, "overrides": {}}
     if project.config.papers is not None or project.config.experiments is not None:
+        inside = [path.parent.name for path in sorted(project.papers.glob("*/paper.yaml"))]
+        elsewhere = [name for name in project.config.papers or () if "/" in name]
+        papers = {Path(name).name: name for name in [*inside, *elsewhere]}
         named = {name.partition("/")[0] for name in names}
-        is_known = all((project.papers / paper / "paper.yaml").is_file() for paper in named)
-        changes["papers"] = sorted(named) if named and is_known else None
+        of_all = not named or not named <= papers.keys()
+        changes["papers"] = [papers[key] for key in (papers if of_all else sorted(named))]
     whole = project.with_config(**changes)
     return project if whole.config == project.config else whole
 
 
 def _steps(project: Project, names: Sequence[str]) -> tuple[list[Step], list[str]]:
     """Return the next look of each open claim, the cheapest first, and what is not open."""
-    papers = {key: load_paper(key, project.papers) for key in project.plan.papers}
+    papers = {key: load_paper(key, spec.folder.parent) for key, spec in project.plan.papers.items()}
     known = {*papers}
     known |= {name for paper in papers.values() for name in paper.claims}
     known |= {f"{key}/{name}" for key, paper in papers.items() for name in paper.claims}
@@ -238,7 +248,8 @@ def _table(steps: Sequence[Step], others: Sequence[str]) -> Iterator[str]:
 
 def _run(step: Step, cores: str, project: Project) -> bool:
     """Run a look with Snakemake; return whether all its runs finished."""
-    paper = load_paper(step.paper, project.papers)
+    folder = folders_of(project.config, project.papers)[step.paper]
+    paper = load_paper(step.paper, folder.parent)
     overrides = {name: {"seeds": first_seeds(paper, name, step.seeds)} for name in step.experiments}
     config: dict[str, Any] = {
         **project.config.model_dump(mode="json"),  # the user's mirror, store, device, cluster
@@ -249,5 +260,7 @@ def _run(step: Step, cores: str, project: Project) -> bool:
     }
     path = RESULTS / f"{RESULTS_NAME}.yaml"
     write_text(path, yaml.safe_dump(config))
-    command = ["snakemake", "--cores", cores, "--configfile", str(path)]
+    # Else the overrides in config.yaml would be added to these.
+    only_this = ["--configfile", str(path), "--replace-workflow-config"]
+    command = ["snakemake", "--cores", cores, *only_this]
     return subprocess.run(command, stdout=sys.stderr, check=False).returncode == 0

@@ -12,7 +12,7 @@ from fedsampling.data.sources.fetch import download_sizes
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.measurements import Measured, measurement_key, save_measurements
 from fedsampling.runs.places import run_stores, unfinished_runs
-from fedsampling.runs.resources import excesses
+from fedsampling.runs.rule_resources import RuleResources
 from fedsampling.runs.store import find
 from fedsampling.workflow.job_costs import measure
 from fedsampling.workflow.project import Project
@@ -56,7 +56,8 @@ def estimate(project: Project) -> Costs:
     measured, notes = _measure(due, project)
     if measured:
         save_measurements(measured, project.results)
-    notes += excesses(due, measured, config.cluster)
+    requests = RuleResources(plan.jobs, plan.batches, config.cluster, project.results)
+    notes += requests.excesses([job.name for job in due])
     by_experiment = {
         name: [plan.jobs[job] for job in plan.jobs_of(*name.split("/"))]
         for name in plan.experiments

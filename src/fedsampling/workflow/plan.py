@@ -131,7 +131,7 @@ class Plan:
         yield from ("report/index.html", "recheck.json")
 
     def datasets(self, *jobs: str) -> list[str]:
-        """Return the datasets whose official files these jobs read; finished jobs read none."""
+        """Return the datasets whose official files these jobs read; published runs need none."""
         due = (self.jobs[job] for job in jobs if job in self.due)
         return list(dict.fromkeys(name for job in due for name in job.files))
 

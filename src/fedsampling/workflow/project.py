@@ -60,7 +60,10 @@ class Project:
         which may come from somebody else, no code that it names is loaded.
         """
         only_reads = only_reads and file.name == CONFIG and CALL not in os.environ
-        config = configuration.load(file, only_reads)
+        folder = file.parent
+        in_results = file.name == CONFIG and folder != results and folder.is_relative_to(results)
+        run = folder.relative_to(results).as_posix() if in_results else None
+        config = configuration.load(file, only_reads, run)
         resolves = not (only_reads and config.names_code)
         project = cls(config, results, papers, file, writes=True, resolves=resolves)
         if CALL in os.environ:

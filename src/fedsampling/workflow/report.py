@@ -150,7 +150,9 @@ def print_verdicts(project: Project) -> None:
 
 def snakemake_command(project: Project, target: str = "", **settings: str) -> str:
     """Return a call of Snakemake with the project's configuration file and run."""
-    file = "" if _is_usual(project) else f"--configfile {project.file}"
+    # Alone, as this command read it: else Snakemake would add the overrides in config.yaml.
+    only_this = f"--configfile {project.file} --replace-workflow-config"
+    file = "" if _is_usual(project) else only_this
     run = {"run": project.config.run} if project.config.run else {}
     words = " ".join(f"{key}={value}" for key, value in {**run, **settings}.items())
     config = f"--config {words}" if words else ""

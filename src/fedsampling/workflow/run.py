@@ -34,7 +34,8 @@ def execute_all(
     shows_progress: bool = True,
 ) -> int:
     """Run jobs one after another; return the exit status of :func:`run_jobs`."""
-    gpu = any(job.uses_gpu and not is_published(job) for job in jobs)
+    networks = any(job.uses_gpu and not is_published(job) for job in jobs)
+    gpu = networks and project.config.device != "cpu"
     waits = "all GPUs are in use; waiting"
     current = ""
     try:

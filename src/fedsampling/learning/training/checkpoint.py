@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +39,21 @@ class Snapshot:
 
 @dataclass(eq=False)
 class Checkpoint:
-    """Where and how often a job's progress is saved."""
+    """Where and how often a job's progress is saved, and how long the job has taken so far."""
 
     path: Path | None  # the file; None saves nothing
     key: str = ""  # identifies the runs and the code
     seconds: float = 60.0  # time between two checkpoints
     stop: Callable[[], bool] = lambda: False  # returns whether the job should save and stop
+    # When the job started for the first time: the file of a stopped job has it.
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    _seconds_before: float = 0.0  # that the job took before it was resumed
+    _begin: float = field(default_factory=time.monotonic)
     _last: float = field(default_factory=time.monotonic)
+
+    def seconds_so_far(self) -> float:
+        """Return how long the job has run, with the time before it was resumed."""
+        return self._seconds_before + time.monotonic() - self._begin
 
     def due(self) -> bool:
         """Return whether it is time to save."""
@@ -63,7 +72,12 @@ class Checkpoint:
             **{f"learner/{name}": value for name, value in progress.learner.items()},
             **{f"sampler/{name}": value for name, value in progress.sampler.items()},
         }
-        header = {"key": self.key, "round": progress.round}
+        header = {
+            "key": self.key,
+            "round": progress.round,
+            "started": self.started.isoformat(),
+            "seconds": self.seconds_so_far(),
+        }
         header["digest"] = _digest(header, arrays)
         arrays["header"] = np.array(json.dumps(header))
         with replacing(self.path) as temporary, temporary.open("wb") as file:
@@ -89,6 +103,9 @@ class Checkpoint:
             header = json.loads(str(arrays.pop("header")))
             if header.pop("digest") != _digest(header, arrays) or header["key"] != self.key:
                 raise ValueError("its digest does not match")
+            if "started" in header:  # an older version did not save it
+                self.started = datetime.fromisoformat(header["started"])
+                self._seconds_before = float(header["seconds"])
             return Snapshot(
                 int(header["round"]),
                 JobHistory(
