@@ -14,7 +14,7 @@ from fedsampling.report.drawing.artefacts import Artefact, Summaries
 from . import claims
 from .printed_tables import CASES, DATA, DELAYS
 from .run_settings import bound_in_words, iterations, record
-from .time_to_target import nan_if_infinite, row_summary
+from .time_to_target import MAIN_READING, nan_if_infinite, row_summary, runtimes, target
 
 CLIENTS = 10  # that train in a round
 POPULATIONS = 1_000  # draws of clients for the mean largest delay
@@ -48,29 +48,48 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
     spec = paper.claims[name]
     row = spec.experiments[0]
     case = CASES[spec.artefact]
-    for (flanp, label), table in claims.row_readings(summaries, spec, paper).items():
-        if flanp != "flanp":
-            continue
-        summary = row_summary(summaries, row if label == "sampling" else f"{row}_sampling", case)
-        assert summary is not None  # it was read for row_readings
-        settings = summary.settings["samplers"][label]
-        seconds = table.loc[table["sampler"] == "sampling", "counted"]
-        clients = summary.select(metric="clients", case=case, sampler=label, since=0)
-        single = (clients["value"] == 1).groupby(clients["seed"]).mean()  # share of the rounds
-        yield {
-            "data": DATA[row],
-            "delays": DELAYS[case],
-            "bound": bound_in_words(settings),
-            "iterations": f"{iterations(settings):,}",
-            "seconds": nan_if_infinite(float(seconds.mean())),
-            "sd": float(seconds.std()) if np.isfinite(seconds).all() else np.nan,
-            "reached": int(np.isfinite(seconds).sum()),
-            "runs": len(seconds),
-            "least_single": float(single.min()),
-            "most_single": float(single.max()),
-            "claim": name,
-            "verdict": claims.reading_finding(table, spec, paper).verdict,
-        }
+    readings = claims.row_readings(summaries, spec, paper)
+    for (flanp, label), table in readings.items():
+        if flanp == "flanp":
+            summary = row_summary(
+                summaries, row if label == "sampling" else f"{row}_sampling", case
+            )
+            assert summary is not None  # it was read for row_readings
+            yield _reading(name, summary, label, table, paper)
+    inside = summaries.get(f"{row}_feasible")
+    if inside is not None and case in inside.settings["cases"]:
+        others = next(iter(readings.values())).query("sampler != 'sampling'")
+        runs = runtimes(inside, target(paper, row, summaries)).assign(sampler="sampling")
+        yield _reading(name, inside, MAIN_READING, pd.concat([others, runs]), paper)
+
+
+def _reading(
+    name: str, summary: Summary, label: str, table: pd.DataFrame, paper: Paper
+) -> dict[str, Any]:
+    """Describe a reading of DelayHetSampling in a claim's row.
+
+    `label`: of the sampler in `summary`. `table`: the runtimes of all samplers in this reading.
+    """
+    spec = paper.claims[name]
+    case = CASES[spec.artefact]
+    settings = summary.settings["samplers"][label]
+    seconds = table.loc[table["sampler"] == "sampling", "counted"]
+    clients = summary.select(metric="clients", case=case, sampler=label, since=0)
+    single = (clients["value"] == 1).groupby(clients["seed"]).mean()  # share of the rounds
+    return {
+        "data": DATA[spec.experiments[0]],
+        "delays": DELAYS[case],
+        "bound": bound_in_words(settings),
+        "iterations": f"{iterations(settings):,}",
+        "seconds": nan_if_infinite(float(seconds.mean())),
+        "sd": float(seconds.std()) if np.isfinite(seconds).all() else np.nan,
+        "reached": int(np.isfinite(seconds).sum()),
+        "runs": len(seconds),
+        "least_single": float(single.min()),
+        "most_single": float(single.max()),
+        "claim": name,
+        "verdict": claims.reading_finding(table, spec, paper).verdict,
+    }
 
 
 def link_speeds(summaries: Summaries, paper: Paper) -> Artefact:

@@ -20,8 +20,9 @@ def record(summary: Summary, case: str | None = None) -> Any:
 
 
 def bound_in_words(settings: Mapping[str, Any]) -> str:
-    """Write the bound on B in DelayHetSampling's settings."""
-    return "Assumption 3 alone" if settings.get("bound") == "start" else "B_p < 1 everywhere"
+    """Write the bound on B in DelayHetSampling's settings, and whether its solver keeps to it."""
+    bound = "Assumption 3 alone" if settings.get("bound") == "start" else "B_p < 1 everywhere"
+    return f"{bound}; solver inside the simplex" if settings.get("feasible") else bound
 
 
 def reading_in_words(settings: Mapping[str, Any]) -> str:
