@@ -184,6 +184,11 @@ def test_c2_is_judged_in_other_populations_too():
     assert [reading.verdict for reading in finding.readings] == ["reproduced", "contradicted"]
 
 
+def test_fresh_seeds_of_c2_and_c4_have_the_other_populations_too():
+    for name, chosen in (("c2", {"longer"}), ("c4", {"steady", "steady_standard"})):
+        assert PAPER.twins_of(name).keys() == {*chosen, "few_steady"}
+
+
 def test_c4_is_open_where_a_curve_still_falls_or_is_too_noisy():
     runs = steady(tracked=0.0)
     assert judge("c4", **runs).verdict == "reproduced"
