@@ -14,6 +14,7 @@ import fedsampling as fs
 from fedsampling.base.streams import Draws
 from fedsampling.learning.models.dropout import Keeper
 from fedsampling.learning.models.own import own_network
+from fedsampling.learning.models.own_losses import OwnLoss
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.loop import train
@@ -142,6 +143,36 @@ def test_training_agrees_with_a_loop_over_clients(make, kind, stacks):
     np.testing.assert_allclose(result, by_hand(module, data, 3), rtol=2e-5)
     messages = [str(warning.message) for warning in caught]
     assert sum("one after the other" in message for message in messages) == (0 if stacks else 1)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 13])
+@pytest.mark.parametrize("relative", [lambda h: h - h.mean(0), lambda h: h / len(h), torch.relu])
+def test_modules_that_see_other_samples_are_computed_without_padding(width, relative):
+    torch.manual_seed(0)
+
+    class Relative(nn.Sequential):
+        def forward(self, x):
+            return self[1](relative(self[0](x)).relu())
+
+    module = Relative(nn.Linear(8, width), nn.Linear(width, 3))
+    assert own_network(module, (8,), 3).module.separate == (relative is not torch.relu)
+
+
+def balanced(z, y):
+    return F.cross_entropy(z, y, reduction="none") / torch.bincount(y, minlength=3)[y]
+
+
+@pytest.mark.parametrize(
+    ("loss", "separate"),
+    [
+        (balanced, True),
+        (lambda z, y: F.cross_entropy(z - z.mean(0), y, reduction="none"), True),
+        (lambda z, y: F.cross_entropy(z, y, reduction="none") / len(y), True),
+        (lambda z, y: F.cross_entropy(z, y, reduction="none"), False),
+    ],
+)
+def test_losses_that_see_other_samples_are_computed_without_padding(loss, separate):
+    assert OwnLoss(loss, (4, 3), 3).separate == separate
 
 
 def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():

@@ -22,6 +22,7 @@ from fedsampling.learning.models.guests import (
     blaming,
     equal,
     keyed,
+    mixes,
     padded,
     seedable,
     slot_seeds,
@@ -171,10 +172,9 @@ class OwnModule:
         return Trial(z.detach().clone(), after, drew[0])
 
     def _mixes(self) -> bool:
-        """Whether a sample's outputs depend on other samples of its batch."""
-        others = torch.cat([self._samples[:1], self._samples[1:].flip(0)])
+        """Whether a sample's outputs depend on the other samples of its batch."""
         before = self._expected[True].outputs
-        return not torch.equal(self._trial(True, others).outputs[0], before[0])
+        return mixes(before, self._samples, apply=lambda x: self._trial(True, x).outputs)
 
     def _stacks(self) -> bool:
         """Whether ``torch.vmap`` returns the outputs of two slots, with gradients."""
