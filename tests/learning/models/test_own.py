@@ -175,6 +175,31 @@ def test_losses_that_see_other_samples_are_computed_without_padding(loss, separa
     assert OwnLoss(loss, (4, 3), 3).separate == separate
 
 
+class OutputFirst(nn.Module):
+    """Registers its output layer before the other one."""
+
+    def __init__(self, hidden):
+        super().__init__()
+        self.last, self.first = nn.Linear(hidden, 3), nn.Linear(25, hidden)
+
+    def forward(self, x):
+        return self.last(self.first(x.flatten(1)).relu())
+
+
+@pytest.mark.parametrize("hidden", [3, 6])
+def test_hics_refuses_a_module_whose_last_bias_is_another_layers(hidden):
+    sampler = fs.scheme("hics", m=2)
+    line = line_of(fs.train, three_clients(), sampler, model=OutputFirst(hidden), **WORK)
+    assert line.startswith("scheme.name: hics needs the bias of the output layer, which is not")
+
+
+@pytest.mark.parametrize(
+    "make", [mlp, lambda: nn.Sequential(mlp(), nn.LogSoftmax(-1)), with_layer(both)]
+)
+def test_hics_reads_the_bias_of_a_modules_output_layer(make):
+    assert own_network(make(), (5, 5), 3).biases == 3
+
+
 def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():
     def first(model):
         history = fs.train(three_clients(), "full", model=model, seeds=3, **WORK)

@@ -86,6 +86,24 @@ class OwnModule:
                     "buffers; keep what forward remembers in buffers (register_buffer)"
                 )
 
+    def ends_in_bias(self) -> bool:
+        """Whether adding to the last parameter adds the same to the outputs.
+
+        Up to a constant for each sample, which log-softmax subtracts.
+        """
+        name, value = [*self._parameters.items()][-1]
+        if value.shape != self.outputs_shape[-1:]:
+            return False
+        shift, place, outputs = torch.arange(len(value)) / len(value), f"model: {self.name}", []
+        self._set(False, self._samples.device)
+        for changed in (value, value + shift):
+            entries = {**self._parameters, **self._buffers, name: changed}
+            arguments = {key: part.clone() for key, part in entries.items()}
+            with torch.no_grad(), keyed(place, self._samples.device), blaming(place):
+                outputs.append(self._apply(arguments, self._samples.clone()))
+        rest = outputs[1] - outputs[0] - shift
+        return bool(torch.allclose(rest, rest[..., :1], rtol=0, atol=1e-4))
+
     def _one_by_one(
         self, w: Parts, x: Tensor, seeds: list[int] | None, sizes: Sequence[int] | None
     ) -> Tensor:
