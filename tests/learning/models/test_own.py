@@ -200,6 +200,23 @@ def test_hics_reads_the_bias_of_a_modules_output_layer(make):
     assert own_network(make(), (5, 5), 3).biases == 3
 
 
+def test_batchnorm_on_one_sample_is_a_line_with_the_fix():
+    work = {**WORK, "steps": None, "epochs": 1, "batch": 5}  # of 6 samples
+    data = three_clients()
+    line = line_of(fs.train, data, "full", model=with_layer(lambda: nn.BatchNorm1d(8)), **work)
+    assert line.startswith("model: Sequential, on a batch of one sample (set remainder=False, or")
+    fs.train(data, "full", model=with_layer(lambda: nn.BatchNorm1d(8)), remainder=False, **work)
+
+
+@pytest.mark.filterwarnings("error")
+def test_operations_that_vmap_computes_in_a_loop_do_not_warn():
+    def normed():
+        layer = nn.utils.parametrizations.weight_norm(nn.Linear(25, 8))
+        return nn.Sequential(nn.Flatten(), layer, nn.Linear(8, 3))
+
+    fs.train(three_clients(), "full", model=normed, **WORK)
+
+
 def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():
     def first(model):
         history = fs.train(three_clients(), "full", model=model, seeds=3, **WORK)

@@ -75,7 +75,7 @@ class OwnModule:
         if seeds is None or self.separate:
             return self._one_by_one(w, x, seeds, sizes)
         with blaming(f"model: {self.name}"):
-            return torch.vmap(self._apply)(dict(w), x)
+            return self._stacked(dict(w), x)
 
     def verify(self) -> None:
         """Compare the module with its first trials."""
@@ -110,7 +110,8 @@ class OwnModule:
         """Compute the slots one after the other, each from its own seed and buffers."""
         parts = {name: part.unbind() for name, part in w.items() if name not in self.buffers}
         outputs = []
-        with seedable(x.device) as seed, blaming(f"model: {self.name}"):
+        place = f"model: {self.name}"
+        with seedable(x.device) as seed, blaming(place):
             for k in range(len(x)):
                 rows = x[k] if sizes is None else x[k, : sizes[k]]
                 arguments = {name: part[k] for name, part in parts.items()}
@@ -119,7 +120,11 @@ class OwnModule:
                     value = value if dtype.is_floating_point else value.round()  # an average
                     arguments[name] = value.to(dtype, copy=True)
                 seed(0 if seeds is None else seeds[k])
-                z = self._apply(arguments, rows.clone())
+                fix = ""
+                if len(rows) == 1 and seeds is not None:
+                    fix = ", on a batch of one sample (set remainder=False, or another batch)"
+                with blaming(place + fix):
+                    z = self._apply(arguments, rows.clone())
                 if seeds is not None and torch.is_grad_enabled():
                     for name in self.buffers:
                         self._store(w[name][k], name, arguments[name])
@@ -147,6 +152,12 @@ class OwnModule:
         outputs: Tensor = functional_call(self._module, entries, (x,), tie_weights=False)
         arguments.update((key, entries[key]) for key in arguments)
         return outputs
+
+    def _stacked(self, w: dict[str, Tensor], x: Tensor) -> Tensor:
+        """Apply the module to all slots at once."""
+        with warnings.catch_warnings():  # of operations that vmap computes in a loop
+            warnings.filterwarnings("ignore", "There is a performance drop")
+            return torch.vmap(self._apply)(w, x)
 
     def _set(self, training: bool, device: torch.device) -> None:
         if self._mode != (training, device):
@@ -200,9 +211,7 @@ class OwnModule:
         w = {k: torch.stack([v, v]).requires_grad_() for k, v in self._parameters.items()}
         x = torch.stack([self._samples, self._samples])
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of operations that vmap computes in a loop
-                z = torch.vmap(self._apply)(dict(w), x)
+            z = self._stacked(dict(w), x)
             torch.autograd.grad(z.sum(), list(w.values()), allow_unused=True)
         except (RuntimeError, ValueError, NotImplementedError) as error:
             warnings.warn(
