@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.helpers.small_network import SIZES
+from tests.helpers.small_network import SIZES, learner
 from tests.helpers.small_rounds import (
     ROUNDS,
     SCHEMES,
@@ -18,6 +18,38 @@ from torch import nn
 
 import fedsampling as fs
 from fedsampling.adapters.cohort import Cohort
+from fedsampling.base.streams import Draws
+from fedsampling.clients.failures import Reporting
+from fedsampling.learning.training.local_work import LocalWork
+from fedsampling.learning.training.loop import play_round
+from fedsampling.samplers.checks.validation import Checked
+from fedsampling.samplers.protocol.prepared import prepared
+from fedsampling.samplers.protocol.slots import Setup
+
+
+def play_with_failures(scheme, reports):
+    """Return clients, weights, updates and mini-batch losses of each round of our own loop."""
+    work = LocalWork(epochs=1, batch=1000, step=0.3)
+    reporting = Reporting(np.zeros(len(SIZES)), trace=reports)
+    ours, rounds = learner(work, reporting=reporting), []
+    ready = prepared(scheme, Setup(SIZES, ours.p, dimension=ours.network.dimension))
+    advance = ours.advance
+
+    def noted(theta, updates, slots, omega, *rest):
+        clients, reported = ours.selected.client, ours.outcome.reported
+        weights, rows, losses = np.zeros(len(clients)), np.zeros((len(clients), 59)), None
+        weights[reported], rows[reported] = omega, updates
+        if "work_losses" in ready.needs:
+            losses = np.zeros(len(clients))
+            losses[reported] = ours.work_losses
+        rounds.append((clients.tolist(), weights, rows.astype(np.float32), losses))
+        return advance(theta, updates, slots, omega, *rest)
+
+    ours.advance = noted
+    theta, checked = ours.start(np.array([SEED])), Checked(ready, 1, ours.finite)
+    for t in range(len(reports)):
+        theta, _ = play_round(ours, checked, theta, Draws(np.array([SEED]), t))
+    return rounds
 
 
 def flat(model):
@@ -42,6 +74,18 @@ def test_clients_and_weights_are_those_of_our_own_loop(name):
         moved = theta.numpy() + SERVER_STEP * omega.astype(np.float32) @ updates
         nn.utils.vector_to_parameters(theta.new_tensor(moved), model.parameters())
     check_rounds((clients, weights, flat(model)), name)
+
+
+def test_failures_are_those_of_a_trace_in_our_own_loop():
+    rng = np.random.default_rng(0)
+    reports = rng.random((6, len(SIZES))) < 0.7
+    for name in ("active_fl", "clustered_similarity", "osmd"):  # each remembers something
+        cohort = Cohort(fs.scheme(name, m=3), SIZES, 59, SEED)
+        ours = play_with_failures(fs.scheme(name, m=3), reports)
+        for t, (clients, weights, updates, work_losses) in enumerate(ours):
+            assert cohort.select(t) == clients, name
+            omega = cohort.weigh(updates, work_losses, reports[t, clients])
+            np.testing.assert_allclose(omega, weights, err_msg=name)
 
 
 def test_a_client_that_is_away_is_not_selected():
@@ -81,5 +125,29 @@ def test_reports_have_a_row_for_each_client():
         with pytest.raises(fs.InputError, match="losses: "):
             cohort.select(0, losses=losses)
     cohort.select(0, losses=np.ones(5))
-    with pytest.raises(fs.InputError, match=r"updates: shape \(1, 59\); must be a row for each of"):
-        cohort.weigh(np.ones((1, 59), np.float32))
+    for shape in ((1, 59), (2, 60)):
+        with pytest.raises(fs.InputError, match=r"updates: shape \(., ..\); must be \(2, 59\)"):
+            cohort.weigh(np.ones(shape, np.float32))
+
+
+@pytest.mark.parametrize("offered", [[], [-1, 0], [5, 0], [0, 0, 1], [True] * 5, [0.0, 1.0]])
+def test_available_clients_are_different_indices(offered):
+    with pytest.raises(fs.InputError, match="offered: must be different integers in 0…4, at least"):
+        Cohort(fs.scheme("md", m=2), SIZES, 59).select(0, offered=offered)
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"labels": [0, 1]}, r"labels: shape \(2,\); must be \(5,\)"),
+        ({"labels": ["a"] * 5}, "labels: contains"),
+        ({"labels": [0.5] * 5}, "labels: must be an integer"),
+        ({"delays": [1, 2, 3]}, r"delays: shape \(3,\); must be \(5,\)"),
+        ({"delays": [1, 2, 3, 4, np.nan]}, "delays: must be finite"),
+        ({"delays": [1, 2, 3, 4, -1]}, "delays: must be finite"),
+        *(({"seed": seed}, "seed: .* is invalid") for seed in (-1, 1.7, "3", True, 2**32, [1, 2])),
+    ],
+)
+def test_arguments_are_checked_as_those_of_train(settings, line):
+    with pytest.raises(fs.InputError, match=line):
+        Cohort(fs.scheme("md", m=2), SIZES, 59, **settings)

@@ -72,7 +72,11 @@ class Noting(SchemeStrategy):
 @server.main()
 def main(grid, context):
     played = []
-    for name, failing in [*((name, -1) for name in SCHEMES), ("md", 2)]:
+    for name, failing in [
+        *((name, -1) for name in SCHEMES),
+        ("md", 2),
+        ("clustered_similarity", 2),
+    ]:
         strategy = Noting(
             fs.scheme(name, **SCHEMES[name]),
             seed=SEED,

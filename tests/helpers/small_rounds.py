@@ -11,6 +11,7 @@ from torch import nn
 
 import fedsampling as fs
 from fedsampling.base.streams import Draws
+from fedsampling.clients.failures import Reporting
 from fedsampling.learning.training.local_work import LocalWork
 from fedsampling.learning.training.loop import play_round
 from fedsampling.learning.training.observing import observations_for
@@ -31,10 +32,12 @@ SCHEMES = {
 def own_rounds(name, failing=-1):
     """Return each round's clients and weights, and the last model, of our own loop.
 
-    The update of a client that is `failing` is zero.
+    A client that is `failing` never reports; its weight is zero.
     """
     work = LocalWork(epochs=EPOCHS, batch=1000, step=STEP)
-    ours = learner(work, server_step=SERVER_STEP)
+    reports = np.tile(np.arange(len(SIZES)) != failing, (ROUNDS, 1))
+    reporting = Reporting(np.zeros(len(SIZES)), trace=reports)
+    ours = learner(work, server_step=SERVER_STEP, reporting=reporting)
     setup = Setup(SIZES, ours.p, dimension=ours.network.dimension)
     scheme = prepared(fs.scheme(name, **SCHEMES[name]), setup)
     ours.observations = observations_for(scheme, ours, 100, np.random.default_rng(0))
@@ -42,9 +45,10 @@ def own_rounds(name, failing=-1):
     advance = ours.advance
 
     def noted(theta, updates, slots, omega, *rest):
-        clients.append(slots.client.tolist())
-        weights.append(omega.tolist())
-        updates[torch.from_numpy(slots.client == failing)] = 0
+        clients.append(ours.selected.client.tolist())
+        every = np.zeros(len(clients[-1]))
+        every[ours.outcome.reported] = omega
+        weights.append(every.tolist())
         return advance(theta, updates, slots, omega, *rest)
 
     ours.advance = noted

@@ -14,6 +14,7 @@ import fedsampling as fs
 from fedsampling.base.streams import Draws
 from fedsampling.learning.models.dropout import Keeper
 from fedsampling.learning.models.own import own_network
+from fedsampling.learning.models.own_losses import OwnLoss
 from fedsampling.learning.training.learner import NetworkLearner
 from fedsampling.learning.training.local_work import LocalWork, dropout_keys
 from fedsampling.learning.training.loop import train
@@ -142,6 +143,78 @@ def test_training_agrees_with_a_loop_over_clients(make, kind, stacks):
     np.testing.assert_allclose(result, by_hand(module, data, 3), rtol=2e-5)
     messages = [str(warning.message) for warning in caught]
     assert sum("one after the other" in message for message in messages) == (0 if stacks else 1)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 13])
+@pytest.mark.parametrize("relative", [lambda h: h - h.mean(0), lambda h: h / len(h), torch.relu])
+def test_modules_that_see_other_samples_are_computed_without_padding(width, relative):
+    torch.manual_seed(0)
+
+    class Relative(nn.Sequential):
+        def forward(self, x):
+            return self[1](relative(self[0](x)).relu())
+
+    module = Relative(nn.Linear(8, width), nn.Linear(width, 3))
+    assert own_network(module, (8,), 3).module.separate == (relative is not torch.relu)
+
+
+def balanced(z, y):
+    return F.cross_entropy(z, y, reduction="none") / torch.bincount(y, minlength=3)[y]
+
+
+@pytest.mark.parametrize(
+    ("loss", "separate"),
+    [
+        (balanced, True),
+        (lambda z, y: F.cross_entropy(z - z.mean(0), y, reduction="none"), True),
+        (lambda z, y: F.cross_entropy(z, y, reduction="none") / len(y), True),
+        (lambda z, y: F.cross_entropy(z, y, reduction="none"), False),
+    ],
+)
+def test_losses_that_see_other_samples_are_computed_without_padding(loss, separate):
+    assert OwnLoss(loss, (4, 3), 3).separate == separate
+
+
+class OutputFirst(nn.Module):
+    """Registers its output layer before the other one."""
+
+    def __init__(self, hidden):
+        super().__init__()
+        self.last, self.first = nn.Linear(hidden, 3), nn.Linear(25, hidden)
+
+    def forward(self, x):
+        return self.last(self.first(x.flatten(1)).relu())
+
+
+@pytest.mark.parametrize("hidden", [3, 6])
+def test_hics_refuses_a_module_whose_last_bias_is_another_layers(hidden):
+    sampler = fs.scheme("hics", m=2)
+    line = line_of(fs.train, three_clients(), sampler, model=OutputFirst(hidden), **WORK)
+    assert line.startswith("scheme.name: hics needs the bias of the output layer, which is not")
+
+
+@pytest.mark.parametrize(
+    "make", [mlp, lambda: nn.Sequential(mlp(), nn.LogSoftmax(-1)), with_layer(both)]
+)
+def test_hics_reads_the_bias_of_a_modules_output_layer(make):
+    assert own_network(make(), (5, 5), 3).biases == 3
+
+
+def test_batchnorm_on_one_sample_is_a_line_with_the_fix():
+    work = {**WORK, "steps": None, "epochs": 1, "batch": 5}  # of 6 samples
+    data = three_clients()
+    line = line_of(fs.train, data, "full", model=with_layer(lambda: nn.BatchNorm1d(8)), **work)
+    assert line.startswith("model: Sequential, on a batch of one sample (set remainder=False, or")
+    fs.train(data, "full", model=with_layer(lambda: nn.BatchNorm1d(8)), remainder=False, **work)
+
+
+@pytest.mark.filterwarnings("error")
+def test_operations_that_vmap_computes_in_a_loop_do_not_warn():
+    def normed():
+        layer = nn.utils.parametrizations.weight_norm(nn.Linear(25, 8))
+        return nn.Sequential(nn.Flatten(), layer, nn.Linear(8, 3))
+
+    fs.train(three_clients(), "full", model=normed, **WORK)
 
 
 def test_a_function_draws_a_model_for_each_seed_and_a_module_is_shared():

@@ -208,7 +208,8 @@ def build_sampler(settings: Training, learner: "NetworkLearner", seeds: Sequence
     if "bias_updates" in settings.sampler.needs and not learner.network.biases:
         raise InputError(
             f"sampler.name: {settings.sampler.named} needs the bias of the output layer, which "
-            f"model {learner.network.name} does not have; use another model or sampler"
+            f"is not the last parameter of model {learner.network.name}; use another model or "
+            "sampler, or define that layer last"
         )
     try:
         return prepared(settings.sampler, setup)

@@ -119,6 +119,21 @@ def equal(first: Tensor, second: Tensor) -> bool:
     return torch.allclose(first, second, rtol=1e-6, atol=1e-7, equal_nan=True)
 
 
+def mixes(before: Tensor, *samples: Tensor, apply: Callable[..., Tensor]) -> bool:
+    """Whether a sample's results depend on the other samples of its batch, or on their number.
+
+    `before` are the results of all samples.  Copies of a sample replace all others, as padding
+    would: a permutation changes no mean, variance or count.
+    """
+    for k in range(len(before)):
+        copies = apply(*(part[k : k + 1].expand_as(part).clone() for part in samples))
+        if not torch.equal(copies[k], before[k]):
+            return True
+    # Kernels for other numbers of rows round differently.
+    fewer = apply(*(part[: len(part) // 2] for part in samples))
+    return not torch.allclose(fewer, before[: len(fewer)], rtol=1e-3, atol=1e-4, equal_nan=True)
+
+
 def trial_samples(sample: tuple[int, ...], symbols: bool) -> Tensor:
     """Draw samples for trials: numbers in [0, 1), or the symbols 0 and 1."""
     numbers = np.random.default_rng(0).random((ROWS, *sample))

@@ -56,6 +56,8 @@ class Network:
     # shape of each buffer of `module` that training changes.  Buffers follow the parameters in a
     # copy's vector
     buffers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    # whether the last parameter, if it is a bias, is the output layer's
+    ends_in_bias: bool = True
 
     @property
     def dimension(self) -> int:
@@ -94,7 +96,8 @@ class Network:
     def biases(self) -> int:
         """Length of the output layer's bias, the last part of the flat vector; 0 without one."""
         name, shape = [*self.shapes.items()][-1]
-        return shape[0] if name.rpartition(".")[2] == "bias" and len(shape) == 1 else 0
+        is_bias = name.rpartition(".")[2] == "bias" and len(shape) == 1 and self.ends_in_bias
+        return shape[0] if is_bias else 0
 
     def initial(self, rng: np.random.Generator) -> NDArray[np.float32]:
         """Draw one copy's parameters and buffers, shape (size,)."""

@@ -68,6 +68,7 @@ def own_network(
         criterion=None if loss is None else OwnLoss(loss, guest.outputs_shape, classes),
         module=guest,
         buffers={key: tuple(value.shape) for key, value in state.items()},
+        ends_in_bias=guest.ends_in_bias(),
     )
 
 

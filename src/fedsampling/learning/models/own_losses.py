@@ -14,6 +14,7 @@ from fedsampling.learning.models.guests import (
     blaming,
     equal,
     keyed,
+    mixes,
     padded,
     seedable,
     slot_seeds,
@@ -37,11 +38,12 @@ class OwnLoss:
         labels = torch.arange(prod(shape[:-1])).view(shape[:-1])
         self._y = torch.arange(ROWS) / ROWS if classes is None else labels % classes
         self.separate = False
-        self._expected, self._draws = self._trial(self._z)
-        if not equal(self._expected, self._trial(self._z)[0]):
+        self._expected, self._draws = self._trial(self._z, self._y)
+        if not equal(self._expected, self._trial(self._z, self._y)[0]):
             raise InputError("loss: differs for the same outputs; remove its memory")
-        others = torch.cat([self._z[:1], self._z[1:].flip(0)])
-        self.separate = self._draws or not torch.equal(self._trial(others)[0][0], self._expected[0])
+        self.separate = self._draws or mixes(
+            self._expected, self._z, self._y, apply=lambda z, y: self._trial(z, y)[0]
+        )
 
     def __call__(self, z: Tensor, y: Tensor, keep: Keep, sizes: Sequence[int] | None) -> Tensor:
         """Return the losses [slots, batch]; see :class:`.guests.Guest`."""
@@ -58,13 +60,13 @@ class OwnLoss:
 
     def verify(self) -> None:
         """Raise InputError if the loss no longer gives the values of its first trial."""
-        if not equal(self._trial(self._z)[0], self._expected):
+        if not equal(self._trial(self._z, self._y)[0], self._expected):
             raise InputError("loss: has changed during training; remove its memory")
 
-    def _trial(self, z: Tensor) -> tuple[Tensor, bool]:
+    def _trial(self, z: Tensor, y: Tensor) -> tuple[Tensor, bool]:
         outputs = z.clone().requires_grad_()
         with keyed("loss", z.device) as drew, blaming("loss"):
-            losses = self._checked(outputs.clone(), self._y.clone())
+            losses = self._checked(outputs.clone(), y.clone())
         if not losses.requires_grad:
             raise InputError("loss: does not depend on the outputs; its gradient is needed")
         with blaming("loss"):

@@ -22,6 +22,7 @@ from fedsampling.learning.models.guests import (
     blaming,
     equal,
     keyed,
+    mixes,
     padded,
     seedable,
     slot_seeds,
@@ -74,7 +75,7 @@ class OwnModule:
         if seeds is None or self.separate:
             return self._one_by_one(w, x, seeds, sizes)
         with blaming(f"model: {self.name}"):
-            return torch.vmap(self._apply)(dict(w), x)
+            return self._stacked(dict(w), x)
 
     def verify(self) -> None:
         """Compare the module with its first trials."""
@@ -85,13 +86,32 @@ class OwnModule:
                     "buffers; keep what forward remembers in buffers (register_buffer)"
                 )
 
+    def ends_in_bias(self) -> bool:
+        """Whether adding to the last parameter adds the same to the outputs.
+
+        Up to a constant for each sample, which log-softmax subtracts.
+        """
+        name, value = [*self._parameters.items()][-1]
+        if value.shape != self.outputs_shape[-1:]:
+            return False
+        shift, place, outputs = torch.arange(len(value)) / len(value), f"model: {self.name}", []
+        self._set(False, self._samples.device)
+        for changed in (value, value + shift):
+            entries = {**self._parameters, **self._buffers, name: changed}
+            arguments = {key: part.clone() for key, part in entries.items()}
+            with torch.no_grad(), keyed(place, self._samples.device), blaming(place):
+                outputs.append(self._apply(arguments, self._samples.clone()))
+        rest = outputs[1] - outputs[0] - shift
+        return bool(torch.allclose(rest, rest[..., :1], rtol=0, atol=1e-4))
+
     def _one_by_one(
         self, w: Parts, x: Tensor, seeds: list[int] | None, sizes: Sequence[int] | None
     ) -> Tensor:
         """Compute the slots one after the other, each from its own seed and buffers."""
         parts = {name: part.unbind() for name, part in w.items() if name not in self.buffers}
         outputs = []
-        with seedable(x.device) as seed, blaming(f"model: {self.name}"):
+        place = f"model: {self.name}"
+        with seedable(x.device) as seed, blaming(place):
             for k in range(len(x)):
                 rows = x[k] if sizes is None else x[k, : sizes[k]]
                 arguments = {name: part[k] for name, part in parts.items()}
@@ -100,7 +120,11 @@ class OwnModule:
                     value = value if dtype.is_floating_point else value.round()  # an average
                     arguments[name] = value.to(dtype, copy=True)
                 seed(0 if seeds is None else seeds[k])
-                z = self._apply(arguments, rows.clone())
+                fix = ""
+                if len(rows) == 1 and seeds is not None:
+                    fix = ", on a batch of one sample (set remainder=False, or another batch)"
+                with blaming(place + fix):
+                    z = self._apply(arguments, rows.clone())
                 if seeds is not None and torch.is_grad_enabled():
                     for name in self.buffers:
                         self._store(w[name][k], name, arguments[name])
@@ -128,6 +152,12 @@ class OwnModule:
         outputs: Tensor = functional_call(self._module, entries, (x,), tie_weights=False)
         arguments.update((key, entries[key]) for key in arguments)
         return outputs
+
+    def _stacked(self, w: dict[str, Tensor], x: Tensor) -> Tensor:
+        """Apply the module to all slots at once."""
+        with warnings.catch_warnings():  # of operations that vmap computes in a loop
+            warnings.filterwarnings("ignore", "There is a performance drop")
+            return torch.vmap(self._apply)(w, x)
 
     def _set(self, training: bool, device: torch.device) -> None:
         if self._mode != (training, device):
@@ -171,10 +201,9 @@ class OwnModule:
         return Trial(z.detach().clone(), after, drew[0])
 
     def _mixes(self) -> bool:
-        """Whether a sample's outputs depend on other samples of its batch."""
-        others = torch.cat([self._samples[:1], self._samples[1:].flip(0)])
+        """Whether a sample's outputs depend on the other samples of its batch."""
         before = self._expected[True].outputs
-        return not torch.equal(self._trial(True, others).outputs[0], before[0])
+        return mixes(before, self._samples, apply=lambda x: self._trial(True, x).outputs)
 
     def _stacks(self) -> bool:
         """Whether ``torch.vmap`` returns the outputs of two slots, with gradients."""
@@ -182,9 +211,7 @@ class OwnModule:
         w = {k: torch.stack([v, v]).requires_grad_() for k, v in self._parameters.items()}
         x = torch.stack([self._samples, self._samples])
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of operations that vmap computes in a loop
-                z = torch.vmap(self._apply)(dict(w), x)
+            z = self._stacked(dict(w), x)
             torch.autograd.grad(z.sum(), list(w.values()), allow_unused=True)
         except (RuntimeError, ValueError, NotImplementedError) as error:
             warnings.warn(
