@@ -136,23 +136,6 @@ def stored_names(store: Path) -> dict[str, list[str]]:
     return names
 
 
-def unfinished_runs(job: "Job", stores: Collection[Path]) -> list[str]:
-    """Return the hashes of a job's runs that have no file in these folders; no file is opened."""
-    published = [published_runs(store) for store in stores]
-    return [
-        run.hash
-        for run in job.runs
-        if not any(run.hash in paths for paths in published)
-        and not any(_is_stored(store, run.hash, job.code) for store in stores)
-        and not any(paths_of_versions(store, run.hash) for store in stores)
-    ]
-
-
-def _is_stored(store: Path, run_hash: str, code: str) -> bool:
-    with reading(store):
-        return path_of(store, run_hash, code).is_file()
-
-
 def finished_runs(stores: Collection[Path]) -> set[str]:
     """Return the hashes of all runs of which a folder has a file; no file is opened."""
     hashes: set[str] = set()
