@@ -8,7 +8,7 @@ The published runs have one file per experiment, and an index of the runs in eac
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,18 +67,6 @@ def published_runs(folder: Path) -> Mapping[str, Path]:
     except (FileNotFoundError, NotADirectoryError):
         return _unindexed(folder.absolute()) if folder.name == PUBLISHED.name else {}
     return _index(path.absolute(), changed)
-
-
-def index(folder: Path) -> Mapping[str, Sequence[str]]:
-    """Return the sorted hashes of the published runs by ``paper/experiment``, from all files."""
-    from pyarrow import parquet
-
-    return {
-        f"{path.parent.name}/{path.stem}": sorted(
-            parquet.read_table(path, columns=["hash"])["hash"].to_pylist()
-        )
-        for path in sorted(folder.glob("*/*.parquet"))
-    }
 
 
 def run_stores(results: Path, config: "Config") -> tuple[Path, list[Path]]:
@@ -188,7 +176,14 @@ def _is_broken(entry: os.DirEntry[str]) -> bool:
 
 @cache
 def _unindexed(folder: Path) -> Mapping[str, Path]:
-    return {run: folder / f"{name}.parquet" for name, runs in index(folder).items() for run in runs}
+    """Return the file of each published run in a wheel, which has no index."""
+    from pyarrow import parquet
+
+    return {
+        run: path
+        for path in sorted(folder.glob("*/*.parquet"))
+        for run in parquet.read_table(path, columns=["hash"])["hash"].to_pylist()
+    }
 
 
 @cache
