@@ -59,7 +59,7 @@ def summary(paper: str, experiment: str, *, results: str | Path | None = None) -
     published = published_runs(root / PUBLISHED)
     for scale in SCALES:
         expanded = plan({"scale": scale, "data": "official", "papers": [paper]}, root / "papers")
-        jobs = [expanded.jobs[name] for name in expanded.jobs_of(paper, experiment)]
+        jobs = expanded.jobs_of(f"{paper}/{experiment}")
         if jobs and all(run.hash in published for job in jobs for run in job.runs):
             rows = _table(jobs, root / PUBLISHED / paper / f"{experiment}.parquet")
             settings = expanded.experiments[f"{paper}/{experiment}"]

@@ -59,11 +59,7 @@ def estimate(project: Project) -> Costs:
         save_measurements(measured, project.results)
     requests = RuleResources(plan.jobs, plan.batches, config.cluster, project.results)
     notes += requests.excesses([job.name for job in due])
-    by_experiment = {
-        name: [plan.jobs[job] for job in plan.jobs_of(*name.split("/"))]
-        for name in plan.experiments
-    }
-    costs = [_cost(name, jobs, open_runs, measured) for name, jobs in by_experiment.items()]
+    costs = [_cost(name, plan.jobs_of(name), open_runs, measured) for name in plan.experiments]
     downloads = download_sizes(plan.datasets(*plan.jobs), project.data, config.mirror)
     on_gpu = any(cost.device != "cpu" for cost in measured.values())
     return Costs(costs, downloads, notes, on_gpu)

@@ -73,7 +73,7 @@ def selected_jobs(project: Project, names: Sequence[str]) -> list[Job]:
             check_known([name], experiments, "experiment: '{}' is unknown")
             experiments = [name]
         for each in experiments:
-            jobs += [plan.jobs[job] for job in plan.jobs_of(*each.split("/", 1))]
+            jobs += plan.jobs_of(each)
     return [*{job.name: job for job in jobs}.values()]
 
 

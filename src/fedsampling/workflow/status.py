@@ -45,10 +45,7 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     target, shared = run_stores(project.results, project.config)
     stored = file_names(target)
     reused = finished_runs(shared)
-    states = {}
-    for name in plan.experiments:
-        jobs = [plan.jobs[job] for job in plan.jobs_of(*name.split("/", 1))]
-        states[name] = _state(jobs, target, stored, reused)
+    states = {name: _state(plan.jobs_of(name), target, stored, reused) for name in plan.experiments}
     yield f"Runs: {_progress(list(states.values()))}"
     if others := _other_versions(project, target):
         yield (
@@ -142,7 +139,7 @@ def _progress(states: Sequence[State]) -> str:
 def why_unfinished(project: Project, paper: str, experiment: str) -> str:
     """Return why an experiment has no summary: the first error in the logs of its steps."""
     plan = project.plan
-    jobs = plan.jobs_of(paper, experiment)
+    jobs = [job.name for job in plan.jobs_of(f"{paper}/{experiment}")]
     batches = [name for name, members in plan.batches.items() if {*members} & {*jobs}]
     steps = [f"fetch/{dataset}" for dataset in plan.datasets(*jobs)]
     steps += [f"simulate/{name}" for name in (*batches, *jobs)]

@@ -42,7 +42,9 @@ def schedule(project: Project, labels: Collection[str], names: Sequence[str]) ->
     family = dict(zip(families["set"], families["family"], strict=True))
     works = []
     for name in names:
-        tuning, worlds = (_jobs(project, prefix + name) for prefix in (TUNING, ""))
+        tuning, worlds = (
+            project.plan.jobs_of(f"{CROSS_MATRIX}/{prefix}{name}") for prefix in (TUNING, "")
+        )
         runs = _count(tuning, labels) + _runs_of_one_case(worlds, labels)
         seconds = _seconds_of_reference([*tuning, *worlds], project)
         settings = project.plan.experiments[f"{CROSS_MATRIX}/{name}"]
@@ -65,11 +67,6 @@ def first_sets(works: Sequence[DatasetWork]) -> list[DatasetWork]:
         if work.is_on_hand and work.is_ranked_early:
             by_family.setdefault(work.family, work)
     return [*by_family.values()][:EARLY_SETS]
-
-
-def _jobs(project: Project, experiment: str) -> list[Job]:
-    plan = project.plan
-    return [plan.jobs[name] for name in plan.jobs_of(CROSS_MATRIX, experiment)]
 
 
 def _count(jobs: Sequence[Job], labels: Collection[str]) -> int:
