@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import accumulate
 from pathlib import Path
 
 from fedsampling.base.errors import InputError
@@ -77,7 +78,7 @@ def helpers(path: Path) -> dict[str, Path]:
     while pending:
         module, file, folder = pending.pop()
         for name in imported(file, module):
-            for part in _with_packages(name):
+            for part in accumulate(name.split("."), "{}.{}".format):  # packages run first
                 if part not in files and (origin := _found(part, folder)):
                     root = origin.parents[part.count(".") + (origin.name == "__init__.py")]
                     files[part] = origin
@@ -155,12 +156,6 @@ def _found(module: str, folder: Path) -> Path | None:
 def _search(folder: Path) -> Sequence[Path]:
     places = [folder, *(Path(place or ".").absolute() for place in sys.path)]
     return [place for place in dict.fromkeys(places) if not is_library(str(place))]
-
-
-def _with_packages(name: str) -> Iterator[str]:
-    """Yield a module's packages, whose code runs first, and its own name."""
-    parts = name.split(".")
-    yield from (".".join(parts[: count + 1]) for count in range(len(parts)))
 
 
 def tree(path: Path) -> ast.Module:
