@@ -43,7 +43,6 @@ class SlotBatch(NamedTuple):
     sample: tuple[int, ...]
     classes: int | None
     size: int
-    tokens: bool
 
 
 class Work(NamedTuple):
@@ -96,7 +95,7 @@ def work_of(
         sampler.check_population(n)
     except ValueError as error:
         raise InputError(str(error)) from None
-    batch = SlotBatch(settings.model, sample, classes, work.batch, settings.inputs == "tokens")
+    batch = SlotBatch(settings.model, sample, classes, work.batch)
     d, step_bytes, forward, step = batch_cost(batch)
     slots = min(sampler.expected_clients(n, settings.rounds), float(n))
     steps = work.steps or (work.epochs or 1) * np.ceil(samples / work.batch).mean()
