@@ -13,6 +13,8 @@ from fedsampling.cli.group import PATH, Output, command
 if TYPE_CHECKING:
     from fedsampling.workflow.project import Project
 
+# Copies of workflow's names, whose imports would slow down ``--help``.
+FORMATS = ("csv", "parquet", "tensorboard", "wandb-offline")
 KINDS = (
     *("papers", "experiments", "artefacts", "samplers", "schemes", "datasets"),
     *("partitions", "models", "delays", "availabilities", "metrics", "jobs"),
@@ -109,7 +111,7 @@ def show(project: "Project", name: str) -> Iterator[str]:
 @option(
     "--format",
     "form",
-    type=click.Choice(["csv", "parquet", "tensorboard", "wandb-offline"]),
+    type=click.Choice(FORMATS),
     default="csv",
     help="A table, or one run per seed for TensorBoard or Weights & Biases.",
 )

@@ -23,9 +23,8 @@ from fedsampling.runs.places import (
     run_of_name,
     run_stores,
 )
-from fedsampling.workflow.project import Project
+from fedsampling.workflow.project import LOGS, Project
 
-LOGS = Path("logs")
 UNFINISHED = "did not finish; see logs/, and run the same command to resume"
 MAX_TIMED_RUNS = 20  # finished runs of an experiment whose times are averaged
 
