@@ -37,7 +37,7 @@ def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
 @command(only_reads=True)
 def verdicts(project: "Project") -> None:
     """Print each paper's verdicts, the path of the report, and the next command."""
-    workflow.report.print_verdicts(project)
+    workflow.verdicts.print_verdicts(project)
 
 
 @command()
