@@ -79,7 +79,7 @@ def helpers(path: Path) -> dict[str, Path]:
         module, file, folder = pending.pop()
         for name in imported(file, module):
             for part in accumulate(name.split("."), "{}.{}".format):  # packages run first
-                if part not in files and (origin := _found(part, folder)):
+                if part not in files and (origin := _users_file(part, folder)):
                     root = origin.parents[part.count(".") + (origin.name == "__init__.py")]
                     files[part] = origin
                     pending.append((part, origin, root))
@@ -141,7 +141,7 @@ def _installed() -> tuple[Path, ...]:
     return PACKAGE, *standard
 
 
-def _found(module: str, folder: Path) -> Path | None:
+def _users_file(module: str, folder: Path) -> Path | None:
     """Return the user's file of a module, in `folder`, on Python's path, or as it was imported."""
     parts = module.split(".")
     for place in _search(folder):

@@ -111,8 +111,8 @@ def stored_files(jobs: Iterable["Job"], results: Path, config: "Config") -> list
     paths = []
     for store in {target, *folders}:
         names = stored_names(store)
-        found = [name for run in hashes & names.keys() for name in names[run]]
-        paths += [path_of_name(store, name) for name in found]
+        of_jobs = (name for run in hashes & names.keys() for name in names[run])
+        paths += [path_of_name(store, name) for name in of_jobs]
     return sorted(paths)
 
 

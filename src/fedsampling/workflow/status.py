@@ -98,10 +98,10 @@ def _state(jobs: Sequence[Job], target: Path, stored: Set[str], reused: Set[str]
     unfinished = [key for key, name in names.items() if key not in reused and name not in stored]
     running = [key for key in unfinished if _is_held(path_of_name(target, names[key]))]
     seconds = None
-    if own := sorted(name for name in names.values() if name in stored):
+    if in_store := sorted(name for name in names.values() if name in stored):
         from fedsampling.runs import store  # importing pandas takes longer than the rest
 
-        times = (store.seconds(path_of_name(target, name)) for name in own)
+        times = (store.seconds(path_of_name(target, name)) for name in in_store)
         timed = islice((time for time in times if time is not None), MAX_TIMED_RUNS)
         if known := list(timed):
             seconds = len(unfinished) * sum(known) / len(known)
