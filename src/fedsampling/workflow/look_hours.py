@@ -6,6 +6,7 @@ from statistics import fmean
 from fedsampling.base.inputs import note_runs
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.registration import with_seeds
+from fedsampling.experiments.shorthand import exists_at
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.places import file_name, file_names, finished_runs, run_of_name, run_stores
 from fedsampling.workflow.best_scale import LARGEST_FIRST, jobs_at
@@ -54,7 +55,7 @@ def hours_of_look(
 def scale_of_twins(paper: Paper, twins: Mapping[str, str]) -> str:
     """Return the scale at which a claim's experiments with fresh seeds exist."""
     experiment = paper.experiments[next(iter(twins.values()))]
-    return next(name for name in LARGEST_FIRST if experiment.get(name, {}) is not None)
+    return next(name for name in LARGEST_FIRST if exists_at(experiment, name))
 
 
 def first_seeds(paper: Paper, twin: str, n: int) -> list[int]:
