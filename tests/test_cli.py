@@ -14,7 +14,9 @@ from tests.processes import complaint_of
 import fedsampling as fs
 from fedsampling.base.files import read_record, write_record
 from fedsampling.cli import SECTIONS, main
+from fedsampling.cli import results as commands
 from fedsampling.experiments.papers import draw_function
+from fedsampling.workflow import export, listing
 from fedsampling.workflow.project import Project
 from fedsampling.workflow.snakefile import papers_of
 
@@ -234,6 +236,11 @@ def test_the_unfinished_report_shows_finished_parts_and_lists_the_rest(
     claims = json.loads((page.parent / PAPER / "claims.json").read_text())["claims"]
     why = "Not run: gradient: did not finish; see logs/, and run the same command to resume."
     assert [claim["reason"] for claim in claims if "gradient" in claim["reason"]] == [why]
+
+
+def test_choices_on_the_command_line_are_those_of_the_commands():
+    assert listing.KINDS == commands.KINDS
+    assert tuple(export.FORMATS) == commands.FORMATS
 
 
 def test_targets_name_their_papers():

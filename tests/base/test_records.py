@@ -94,6 +94,19 @@ def test_any_value_gives_a_record_or_one_line_errors(value, key):
         assert line.startswith(f"file: {key}")
 
 
+def test_long_lists_are_searched_for_duplicates_in_linear_time():
+    class Counted(int):
+        comparisons = 0
+        __hash__ = int.__hash__
+
+        def __eq__(self, other):
+            Counted.comparisons += 1
+            return int(self) == int(other)
+
+    distinct([Counted(number) for number in range(1000)])
+    assert Counted.comparisons < 1000
+
+
 def test_gathering_keeps_each_line_once_and_lets_other_errors_pass():
     lines = ["first"]
     with gathering(lines):

@@ -218,6 +218,31 @@ class TestMemoryOfAGpu:
         assert stacked.stacks.size == 5
         assert "5 slots train at once" in capsys.readouterr().err
 
+    @pytest.mark.parametrize("guest", ["module", "criterion"])
+    def test_a_users_module_or_loss_may_exhaust_it_once(self, guest):
+        errors = []
+
+        class Flat(nn.Flatten):
+            def forward(self, x):
+                if errors and guest == "module":
+                    raise errors.pop()
+                return super().forward(x)
+
+        def loss(outputs, targets):
+            if errors and guest == "criterion":
+                raise errors.pop()
+            return nn.functional.cross_entropy(outputs, targets, reduction="none")
+
+        module = nn.Sequential(Flat(), nn.Linear(16, CLASSES))
+        network = own_network(module, (4, 4), CLASSES, loss)
+        ours = learner("mlp")
+        stacked, seeds = NetworkLearner(network, ours.data, ours.local), np.arange(2)
+        stacked.stacks.size = 10
+        expected = trained(stacked, 20, seeds)
+        errors.append(torch.OutOfMemoryError("CUDA out of memory"))
+        assert torch.equal(trained(stacked, 20, seeds), expected)
+        assert (errors, stacked.stacks.size) == ([], 5)
+
     def test_it_may_be_exhausted_once(self, limited):
         stacked = limited(4)
         stacked.stacks.size = 10

@@ -9,7 +9,7 @@ from fedsampling.base.files import read_record
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import Past
 from fedsampling.report import content, findings
-from fedsampling.workflow import report
+from fedsampling.workflow.findings import write_findings
 from fedsampling.workflow.project import Project
 
 KEY = "first2022paper"
@@ -138,14 +138,14 @@ def test_the_document_has_every_paper_and_no_place_left_open():
 
 @pytest.mark.long
 def test_the_document_is_what_the_shipped_runs_give(everything):
-    report.write_findings(Project(Config(), everything, PAPERS), only_check=True)
+    write_findings(Project(Config(), everything, PAPERS), only_check=True)
 
 
 @pytest.mark.parametrize("restriction", [{"papers": ["rizk2022importance"]}, {}])
 def test_findings_of_some_papers_never_replace_those_of_all(tmp_path, restriction):
     config = Config(scale="quick", data="embedded", **restriction)
     with pytest.raises(InputError, match=r"set both to null|not judged yet"):
-        report.write_findings(Project(config, tmp_path, PAPERS), only_check=True)
+        write_findings(Project(config, tmp_path, PAPERS), only_check=True)
 
 
 def test_a_speed_up_of_zero_is_a_missed_target():

@@ -48,7 +48,7 @@ def test_a_job_with_overrides_has_its_own_process():
 
 def test_at_other_scales_only_experiments_that_say_so_share_a_process():
     planned = planned_in_fours()
-    jobs = planned.jobs_of(PAPER, "regression")
+    jobs = [job.name for job in planned.jobs_of(f"{PAPER}/regression")]
     assert planned.batches == {
         f"{PAPER}_regression_{number}": jobs[4 * number : 4 * number + 4]
         for number in range((len(jobs) + 2) // 4)  # a last job alone is in no batch

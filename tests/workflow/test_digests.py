@@ -71,7 +71,7 @@ def drawn():
 
 def test_an_override_changes_the_digests_of_its_experiment_and_later_steps():
     before = plan()
-    jobs = {f"job {name}" for name in before.jobs_of(RIZK, "classification")}
+    jobs = {f"job {job.name}" for job in before.jobs_of(f"{RIZK}/classification")}
     changed = moved(before, plan(overrides={RIZK: {"classification": {"rounds": 310}}}))
     # All artefacts say whether a setting is changed, so all are drawn again.
     assert changed == jobs | after("classification", *drawn())
@@ -79,7 +79,7 @@ def test_an_override_changes_the_digests_of_its_experiment_and_later_steps():
 
 def test_the_source_of_the_data_changes_its_jobs_and_all_badges():
     planned = plan()
-    jobs = {f"job {name}" for name in planned.jobs_of(RIZK, "classification")}
+    jobs = {f"job {job.name}" for job in planned.jobs_of(f"{RIZK}/classification")}
     made = {name for name in digests(planned) if name.startswith(("summaries", "artefacts"))}
     result = moved(planned, plan(data="official"))
     assert {name for name in result if name.startswith("job ")} == jobs
@@ -103,7 +103,7 @@ def test_drawings_and_verdicts_depend_on_the_whole_paper_and_runs_do_not(moved_b
 
 
 def test_the_code_of_a_papers_run_kind_changes_the_digests_of_its_jobs(moved_by):
-    due = {f"job {name}" for name in plan().jobs_of(RIZK, "gradient")}
+    due = {f"job {job.name}" for job in plan().jobs_of(f"{RIZK}/gradient")}
     result = moved_by("STEP = 1e-6", "STEP = 1e-5", "simulations_gradient.py")
     assert {name for name in result if name.startswith("job ")} == due
     assert f"artefacts/{RIZK}/gradient" in result

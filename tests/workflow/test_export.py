@@ -34,13 +34,13 @@ def project(tmp_path_factory):
         settings = {"scale": "paper", "papers": [PAPER], "overrides": overrides}
         project = Project(parse(settings), root / "results", PAPERS)
         project.write()
-        first = [project.plan.jobs[name] for name in project.plan.jobs_of(PAPER, "inclusion")[:2]]
+        first = project.plan.jobs_of(f"{PAPER}/inclusion")[:2]
         execute(first, project.config, project.results, lambda *_: None)
         yield project
 
 
 def first_job(project):
-    return project.plan.jobs[project.plan.jobs_of(PAPER, "inclusion")[0]]
+    return project.plan.jobs_of(f"{PAPER}/inclusion")[0]
 
 
 def test_a_jobs_settings_and_runs_are_shown(project):
@@ -79,8 +79,8 @@ def test_a_table_has_every_value_and_the_settings(project, tmp_path, form):
     path = tmp_path / f"runs.{form}"
     lines = [*export([NAME], form, path, project)]
     table = pd.read_csv(path) if form == "csv" else pd.read_parquet(path)
-    jobs = project.plan.jobs_of(PAPER, "inclusion")
-    finished = sum(len(project.plan.jobs[name].runs) for name in jobs[:2])
+    jobs = project.plan.jobs_of(f"{PAPER}/inclusion")
+    finished = sum(len(job.runs) for job in jobs[:2])
     assert lines[0] == f"{path}: {finished} runs"
     assert lines[1].endswith("not finished, and left out; 'snakemake' computes them")
     start = ["paper", "experiment", "case", "sampler", "seed", "at", "metric", "value"]

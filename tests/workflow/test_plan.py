@@ -103,7 +103,7 @@ def test_values_of_the_command_line_are_read_as_in_a_file(capsys):
     assert text["overrides"][RIZK] == {"regression": {"seeds": "3"}, "gradient": "null"}
     result = open_project({**QUICK, **text}, ConfigSettings(config=text)).plan
     assert len(result.jobs[JOB].runs) == 3
-    assert not result.jobs_of(RIZK, "gradient")
+    assert not result.jobs_of(f"{RIZK}/gradient")
     with pytest.raises(SystemExit):
         open_project({"scale": "quik"}, ConfigSettings(config={"scale": "quik"}))
     assert capsys.readouterr().err.startswith("fedsampling: config.yaml, --config: scale: 'quik'")

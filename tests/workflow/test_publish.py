@@ -91,8 +91,8 @@ def published(tmp_path):
 
     def publish(*names, finished=None, **changes):
         project = Project(parse({**settings, **changes}), tmp_path, PAPERS)
-        for name in project.plan.jobs_of(RIZK, "inclusion")[:finished]:
-            execute([project.plan.jobs[name]], project.config, tmp_path, lambda *_: None)
+        for job in project.plan.jobs_of(f"{RIZK}/inclusion")[:finished]:
+            execute([job], project.config, tmp_path, lambda *_: None)
         return publish_runs(names, project, tmp_path / "shipped")
 
     return publish

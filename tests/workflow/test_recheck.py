@@ -23,8 +23,8 @@ def project(tmp_path):
     settings = {"scale": "paper", "shipped": False, "papers": [PAPER]}
     overrides = {PAPER: {"inclusion": {"draws": 50}}}
     project = Project(parse({**settings, "overrides": overrides}), tmp_path / "results", PAPERS)
-    for name in project.plan.jobs_of(PAPER, "inclusion"):
-        execute([project.plan.jobs[name]], project.config, project.results, lambda *_: None)
+    for job in project.plan.jobs_of(f"{PAPER}/inclusion"):
+        execute([job], project.config, project.results, lambda *_: None)
     return project.with_config(scale="best")
 
 

@@ -26,21 +26,21 @@ def project(tmp_path, monkeypatch):
     settings = {"scale": "paper", "papers": [PAPER], "overrides": overrides}
     project = Project(parse(settings), tmp_path / "results", PAPERS)
     project.write()
-    first = project.plan.jobs[project.plan.jobs_of(PAPER, "inclusion")[0]]
+    first = project.plan.jobs_of(f"{PAPER}/inclusion")[0]
     execute([first], project.config, project.results, lambda *_: None)
     return project
 
 
 def test_runs_are_done_running_or_left_with_the_time_left(project):
     plan = project.plan
-    first, second, *_ = (plan.jobs[name] for name in plan.jobs_of(PAPER, "inclusion"))
+    first, second, *_ = plan.jobs_of(f"{PAPER}/inclusion")
     lease_of(project.results / "store", second.runs[0].hash, second.code).touch()
     lines = list(status(project))
     inclusion, regression = (
         next(line for line in lines if line.startswith(f"  {PAPER}/{name}: "))
         for name in ("inclusion", "regression")
     )
-    runs = sum(len(plan.jobs[name].runs) for name in plan.jobs_of(PAPER, "inclusion"))
+    runs = sum(len(job.runs) for job in plan.jobs_of(f"{PAPER}/inclusion"))
     n = len(first.runs)
     assert f": {n} of {runs} done, 1 running, {runs - n - 1} left; about " in inclusion
     assert inclusion.endswith(" core-hours left")
@@ -50,7 +50,7 @@ def test_runs_are_done_running_or_left_with_the_time_left(project):
 
 
 def test_runs_of_other_versions_are_counted_and_removed_on_request(project):
-    job = project.plan.jobs[project.plan.jobs_of(PAPER, "inclusion")[0]]
+    job = project.plan.jobs_of(f"{PAPER}/inclusion")[0]
     folder = project.results / "store"
     current = [path_of(folder, run.hash, job.code) for run in job.runs]
     for path in current:
@@ -66,7 +66,7 @@ def test_runs_of_other_versions_are_counted_and_removed_on_request(project):
 
 
 def test_only_where_nothing_is_computed_the_only_version_of_a_run_stays(project):
-    job = project.plan.jobs[project.plan.jobs_of(PAPER, "inclusion")[0]]
+    job = project.plan.jobs_of(f"{PAPER}/inclusion")[0]
     folder, run_hash = project.results / "store", job.runs[0].hash
     only = path_of(folder, run_hash, job.code).rename(path_of(folder, run_hash, "0" * 16))
     at_best = SimpleNamespace(config=SimpleNamespace(computes=False), plan=project.plan)
@@ -76,7 +76,7 @@ def test_only_where_nothing_is_computed_the_only_version_of_a_run_stays(project)
 
 def test_failures_are_listed_with_the_last_error_of_their_log(project, tmp_path):
     plan = project.plan
-    first, second, *_ = plan.jobs_of(PAPER, "inclusion")
+    first, second, *_ = (job.name for job in plan.jobs_of(f"{PAPER}/inclusion"))
     for name, text in {
         f"simulate/{first}": "fedsampling: warning: rounding differs",
         f"simulate/{second}": "begun\nfedsampling: data: not available",

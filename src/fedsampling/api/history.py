@@ -12,7 +12,7 @@ from fedsampling.evidence.selections import are_selections, selections
 class History(pd.DataFrame):
     """A frame with the columns ``seed``, ``at``, ``metric`` and ``value``.
 
-    What is computed from it, such as a part, is a plain frame.
+    Slices of it and results of computations are plain frames.
     """
 
     _metadata = ["_selected"]  # noqa: RUF012  # pandas' name and type

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from fedsampling.base.errors import InputError
-from fedsampling.workflow.init import project_folder
-from fedsampling.workflow.project import CONFIG, Project
+from fedsampling.api.opening import open_results
 
 
 def render(
@@ -58,14 +56,7 @@ def render(
     from fedsampling.report.drawing.look import Look, read_labels
     from fedsampling.workflow.draw import render as render_one
 
-    results = Path(results)
-    if not (results / CONFIG).is_file():
-        raise InputError(
-            f"results: {str(results)!r} is invalid; must be a folder with the results of a call "
-            "of snakemake"
-        )
-    papers = Path("papers") if Path("papers").is_dir() else project_folder() / "papers"
-    project = Project.open(results / CONFIG, results, papers)
+    project = open_results(results)
     if isinstance(labels, str | Path):
         labels = read_labels(Path(labels))
     look = Look(size, font, labels or {})

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from fedsampling.api.opening import open_results, project_root
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.lazy import pd
 from fedsampling.experiments.papers import load_paper
@@ -9,9 +10,7 @@ from fedsampling.experiments.resolving import scale_of
 from fedsampling.experiments.specs import Job
 from fedsampling.runs import store
 from fedsampling.runs.places import PUBLISHED, published_runs
-from fedsampling.workflow.init import project_folder
 from fedsampling.workflow.plan import plan
-from fedsampling.workflow.project import CONFIG, Project
 from fedsampling.workflow.run_tables import Count, finished_runs_of, selected_jobs
 
 SCALES = ("paper", "reduced", "quick")  # the largest first
@@ -52,14 +51,14 @@ def summary(paper: str, experiment: str, *, results: str | Path | None = None) -
         if not isinstance(value, str):
             raise InputError(f"{key}: {value!r} is invalid; must be its name")
     if results is not None:
-        return _own(paper, experiment, Path(results))
-    root = Path() if Path("papers").is_dir() else project_folder()
+        return _own(paper, experiment, results)
+    root = project_root()
     experiments = load_paper(paper, root / "papers").experiments
     check_known([experiment], experiments, "experiment: '{}' is unknown")
     published = published_runs(root / PUBLISHED)
     for scale in SCALES:
         expanded = plan({"scale": scale, "data": "official", "papers": [paper]}, root / "papers")
-        jobs = [expanded.jobs[name] for name in expanded.jobs_of(paper, experiment)]
+        jobs = expanded.jobs_of(f"{paper}/{experiment}")
         if jobs and all(run.hash in published for job in jobs for run in job.runs):
             rows = _table(jobs, root / PUBLISHED / paper / f"{experiment}.parquet")
             settings = expanded.experiments[f"{paper}/{experiment}"]
@@ -71,15 +70,9 @@ def summary(paper: str, experiment: str, *, results: str | Path | None = None) -
     )
 
 
-def _own(paper: str, experiment: str, results: Path) -> "pd.DataFrame":
+def _own(paper: str, experiment: str, results: str | Path) -> "pd.DataFrame":
     """Join the finished runs of the configuration of a results folder."""
-    if not (results / CONFIG).is_file():
-        raise InputError(
-            f"results: {str(results)!r} is invalid; must be a folder with the results of a call "
-            "of snakemake"
-        )
-    papers = Path("papers") if Path("papers").is_dir() else project_folder() / "papers"
-    project = Project.open(results / CONFIG, results, papers, only_reads=True)
+    project = open_results(results, only_reads=True)
     jobs = selected_jobs(project, [f"{paper}/{experiment}"])
     runs = finished_runs_of(project, jobs, Count())
     rows = pd.concat([run.table(settings=False) for run in runs], ignore_index=True)

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import accumulate
 from pathlib import Path
 
 from fedsampling.base.errors import InputError
@@ -41,15 +42,15 @@ def check_allowed(path: Path) -> None:
 @cache
 def parsed(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return the digest of a file's code and its imports, as pairs of module and name or ""."""
-    tree = _tree(path)
+    module = tree(path)
     imports = []
-    for node in _statements(tree):
+    for node in _statements(module):
         if isinstance(node, ast.Import):
             imports += [(alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             start = "." * node.level + (node.module or "")
             imports += [(start, alias.name) for alias in node.names]
-    return _digest(tree), tuple(imports)
+    return _digest(module), tuple(imports)
 
 
 def code_digest(path: Path) -> str:
@@ -77,8 +78,8 @@ def helpers(path: Path) -> dict[str, Path]:
     while pending:
         module, file, folder = pending.pop()
         for name in imported(file, module):
-            for part in _with_packages(name):
-                if part not in files and (origin := _found(part, folder)):
+            for part in accumulate(name.split("."), "{}.{}".format):  # packages run first
+                if part not in files and (origin := _users_file(part, folder)):
                     root = origin.parents[part.count(".") + (origin.name == "__init__.py")]
                     files[part] = origin
                     pending.append((part, origin, root))
@@ -97,7 +98,7 @@ def imported(path: Path, module: str = "") -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _code_digest(path: Path, changed: int, size: int) -> str:
     try:
-        return _digest(_tree(path))
+        return _digest(tree(path))
     except UNREADABLE:
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -106,10 +107,10 @@ def _code_digest(path: Path, changed: int, size: int) -> str:
 def _imported(path: Path, module: str, changed: int, size: int) -> frozenset[str]:
     names: set[str] = set()
     try:
-        tree = _tree(path)
+        nodes = ast.walk(tree(path))
     except UNREADABLE:
         return frozenset()  # its import will raise an error
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -140,7 +141,7 @@ def _installed() -> tuple[Path, ...]:
     return PACKAGE, *standard
 
 
-def _found(module: str, folder: Path) -> Path | None:
+def _users_file(module: str, folder: Path) -> Path | None:
     """Return the user's file of a module, in `folder`, on Python's path, or as it was imported."""
     parts = module.split(".")
     for place in _search(folder):
@@ -157,24 +158,19 @@ def _search(folder: Path) -> Sequence[Path]:
     return [place for place in dict.fromkeys(places) if not is_library(str(place))]
 
 
-def _with_packages(name: str) -> Iterator[str]:
-    """Yield a module's packages, whose code runs first, and its own name."""
-    parts = name.split(".")
-    yield from (".".join(parts[: count + 1]) for count in range(len(parts)))
-
-
-def _tree(path: Path) -> ast.Module:
+def tree(path: Path) -> ast.Module:
+    """Parse a file; raise InputError if it is not Python."""
     try:
         return ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError) as error:
         raise InputError(f"{path}: is not Python ({error}); fix it") from None
 
 
-def _digest(tree: ast.Module) -> str:
-    for node in ast.walk(tree):
+def _digest(module: ast.Module) -> str:
+    for node in ast.walk(module):
         for text in _prose(node):
             text.value = ""
-    return hashlib.sha256(repr(_code(tree)).encode()).hexdigest()
+    return hashlib.sha256(repr(_code(module)).encode()).hexdigest()
 
 
 def _prose(node: ast.AST) -> Iterator[ast.Constant]:

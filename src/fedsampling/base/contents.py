@@ -14,6 +14,8 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from fedsampling.base.code import is_library
+
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 # An import by a module or a function: the dots before the name, the name, and those after `from`.
@@ -111,7 +113,7 @@ def _spec_of_users(name: str) -> ModuleSpec | None:
         return None
     with suppress(ImportError, ValueError, AttributeError):  # no such module
         spec = find_spec(name)
-        if spec and str(spec.origin).endswith(".py") and not _is_library(spec.origin):
+        if spec and str(spec.origin).endswith(".py") and not is_library(str(spec.origin)):
             return spec
     return None
 
@@ -148,8 +150,4 @@ def _is_users(value: Any) -> bool:
     name = value.__name__ if isinstance(value, ModuleType) else str(kind.__module__)
     if name.split(".")[0] in {"fedsampling", *sys.stdlib_module_names} - {"__main__"}:
         return False
-    return not _is_library(getattr(sys.modules.get(name), "__file__", None))
-
-
-def _is_library(file: Any) -> bool:
-    return "site-packages" in str(file or "")
+    return not is_library(getattr(sys.modules.get(name), "__file__", None) or "")

@@ -209,8 +209,8 @@ def _modules_by_name(package: str) -> dict[str, list[str]]:
     """Return the modules of a family by the names that they assign (``name="md"``)."""
     modules: dict[str, list[str]] = {}
     for module in _modules(package):
-        if (found := find_spec(module)) and found.origin:
-            for name in re.findall(r'\bname="([^"]+)"', Path(found.origin).read_text("utf-8")):
+        if (spec := find_spec(module)) and spec.origin:
+            for name in re.findall(r'\bname="([^"]+)"', Path(spec.origin).read_text("utf-8")):
                 modules.setdefault(name, []).append(module)
     return modules
 

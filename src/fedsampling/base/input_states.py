@@ -37,8 +37,8 @@ def changed(states: Mapping[str, str]) -> list[str]:
 def state(key: str) -> str:
     """Return the present state of an input; empty if it does not exist.
 
-    Of a file, these are two digests, of which one suffices: of the bytes (of a large file: its
-    dates), and of Python's code (of a large file: its bytes).
+    A file has a quick and a slow digest, and is unchanged if either agrees.  Of a small file,
+    the quick one covers the bytes, the slow one Python's code; of a large one, dates and bytes.
     """
     kind, _, name = key.partition(" ")
     if kind == VARIABLE:

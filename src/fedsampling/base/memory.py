@@ -71,13 +71,21 @@ def lacking(size: float) -> str:
     return f"memory: at least {size / 1e9:,.0f} GB needed, {limit / 1e9:,.0f} GB available; {FIX}"
 
 
+def exhausted(error: BaseException) -> InputError | None:
+    """Return the line for an out-of-memory error of NumPy or PyTorch; None for another error."""
+    texts = ("allocate memory", "out of memory")
+    of_torch = isinstance(error, RuntimeError) and any(t in str(error).lower() for t in texts)
+    if isinstance(error, MemoryError) or of_torch:
+        return InputError(f"memory: not enough for this run; {FIX}")
+    return None
+
+
 @contextmanager
 def in_a_line() -> Iterator[None]:
     """Convert out-of-memory errors of NumPy and PyTorch into an InputError."""
     try:
         yield
-    except (MemoryError, RuntimeError) as error:  # NumPy's, and PyTorch's
-        text = str(error).lower()
-        if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
-            raise InputError(f"memory: not enough for this run; {FIX}") from error
+    except Exception as error:
+        if line := exhausted(error):
+            raise line from error
         raise

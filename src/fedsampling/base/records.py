@@ -69,7 +69,9 @@ def check(model: type[Record], data: dict[str, Any], origin: str) -> Record:
 
 def distinct(values: list[Any]) -> list[Any]:
     """Return `values`, or raise ValueError naming the first duplicate."""
-    for position, value in enumerate(values):
-        if value in values[:position]:
+    visited = set()
+    for value in values:
+        if value in visited:
             raise ValueError(f"duplicate {short(value)}; remove one")
+        visited.add(value)
     return values

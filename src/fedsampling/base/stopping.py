@@ -98,7 +98,7 @@ def seconds_left() -> float | None:
             )
         return left
     if job := os.environ.get("SLURM_JOB_ID"):
-        return parse_left(_slurm_output("squeue", "--noheader", "--jobs", job, "--format=%L") or "")
+        return parse_left(slurm_output("squeue", "--noheader", "--jobs", job, "--format=%L") or "")
     return None
 
 
@@ -118,12 +118,12 @@ def requeue() -> int:
     process exited first, the job would count as failed.
     """
     job = os.environ.get("SLURM_JOB_ID")
-    if job and _slurm_output("scontrol", "requeue", job) is not None:
+    if job and slurm_output("scontrol", "requeue", job) is not None:
         time.sleep(REQUEUE_SECONDS)
     return EXIT_UNFINISHED
 
 
-def _slurm_output(*command: str) -> str | None:
+def slurm_output(*command: str) -> str | None:
     """Return the output of a SLURM command; None if it fails or is not installed."""
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)

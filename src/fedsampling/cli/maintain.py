@@ -30,7 +30,7 @@ def publish(project: "Project", names: tuple[str, ...]) -> Output:
 @option("--check", "only_check", is_flag=True, help="Fail if a file is out of date.")
 def findings(project: "Project", only_check: bool) -> Output:
     """Write findings, data and history in docs, and the README's verdicts, from the results."""
-    return workflow.report.write_findings(project, only_check)
+    return workflow.findings.write_findings(project, only_check)
 
 
 @main.command()

@@ -13,6 +13,8 @@ from fedsampling.cli.group import PATH, Output, command
 if TYPE_CHECKING:
     from fedsampling.workflow.project import Project
 
+# Copies of workflow's names, whose imports would slow down ``--help``.
+FORMATS = ("csv", "parquet", "tensorboard", "wandb-offline")
 KINDS = (
     *("papers", "experiments", "artefacts", "samplers", "schemes", "datasets"),
     *("partitions", "models", "delays", "availabilities", "metrics", "jobs"),
@@ -35,7 +37,7 @@ def status(project: "Project", remove_other_versions: bool) -> Iterator[str]:
 @command(only_reads=True)
 def verdicts(project: "Project") -> None:
     """Print each paper's verdicts, the path of the report, and the next command."""
-    workflow.report.print_verdicts(project)
+    workflow.verdicts.print_verdicts(project)
 
 
 @command()
@@ -109,7 +111,7 @@ def show(project: "Project", name: str) -> Iterator[str]:
 @option(
     "--format",
     "form",
-    type=click.Choice(["csv", "parquet", "tensorboard", "wandb-offline"]),
+    type=click.Choice(FORMATS),
     default="csv",
     help="A table, or one run per seed for TensorBoard or Weights & Biases.",
 )

@@ -26,29 +26,21 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Price:
-    """What confirming a claim takes: the next look at it, or the reason why there is none.
+    """What confirming a claim takes: the next look at it, or the reason why there is none."""
 
-    `seeds`: fresh seeds of the look, `look` of `looks`, in all. `hours`: core-hours of its missing
-    runs; None if no such run was timed. `command`: computes them. `unreachable`: why no further
-    look can decide the claim; the rest is then unset.
-    """
-
-    seeds: int | None = None
-    look: int = 0
-    looks: int = 0
-    hours: float | None = None
-    command: str = ""
-    unreachable: str = ""
+    seeds: int | None = None  # fresh seeds that the look has, with those of earlier looks
+    look: int = 0  # number of the look, from 1
+    looks: int = 0  # number of looks in the plan
+    hours: float | None = None  # core-hours of its missing runs; None if no such run was timed
+    command: str = ""  # computes these runs
+    unreachable: str = ""  # why no further look can decide the claim; the rest is then unset
 
 
 @dataclass(frozen=True)
 class Confirmation:
     """A claim judged on fresh seeds by a rule that was registered before them.
 
-    `draws`: what a fresh seed draws, as text. `seeds`: those of the last look that is finished, the
-    `look`-th of `looks`; further seeds do not count. `hours`: core-hours of these seeds.
-    `registered`, `commit`: time and commit of the registration; `first_run`: when the first of the
-    runs started. Other fields as in :class:`Claim`.
+    Fields without a comment are those of :class:`Claim`.
     """
 
     verdict: Verdict
@@ -58,14 +50,14 @@ class Confirmation:
     drawn: tuple[Interval, ...]
     readings: tuple[Reading, ...]
     grade: Grade
-    draws: str
-    seeds: int
-    look: int
-    looks: tuple[int, ...]
-    hours: float
-    registered: str
-    commit: str
-    first_run: str
+    draws: str  # what a fresh seed draws, as text
+    seeds: int  # of the last look that is finished; further seeds do not count
+    look: int  # number of this look, from 1
+    looks: tuple[int, ...]  # number of seeds of each look in the plan
+    hours: float  # core-hours of the seeds
+    registered: str  # time of the registration, ISO 8601
+    commit: str  # of the registration
+    first_run: str  # when the first of the runs started, ISO 8601
     caveat: str = ""
 
     @property
@@ -76,51 +68,41 @@ class Confirmation:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim with its verdict, as ``claims/<paper>.json`` stores it.
-
-    `reported`, `ours`: the paper's value and ours, as text. `margin`: with its unit. `verdict`: one
-    of :data:`.verdicts.VERDICTS`. `grade`: one of :data:`.verdicts.GRADES`. `kind`: the second
-    compares a sentence of the paper with the paper's own numbers.  Code checks are mathematically
-    true; they test the code.  Both are counted separately. `declared`: when the rule was written;
-    None if the paper's file does not give it. `scale`: smallest scale of its runs, a key of
-    :data:`~.provenance.SCALES`; empty without runs. `seeds`, `most_seeds`: fewest and most seeds of
-    the numbers shown; 0 without runs. `covers`: covered part of the paper's experiments; empty if
-    all. `settles`: runs still missing for the paper's size, with their command; empty if
-    complete. `power`: number of seeds that would decide an open claim, from fresh seeds if there
-    are any; empty if decided. `drawn`: empty if the runs are not evidence. `readings`: the verdict
-    under each tried setting that the paper does not give. `caveat`: one sentence that a reader must
-    know to use the verdict. `parts`: whether each part of the claim holds. `topic`: the subject of
-    the claim in a few words. `confirmation`: the claim judged on fresh seeds; None if there are
-    none yet, or if they do not count. `unconfirmed`: why there is none. `price`: what confirming an
-    empirical claim takes; None if it is confirmed, if its numbers are exact, or for the reason in
-    `unconfirmed`.
-    """
+    """A claim with its verdict, as ``claims/<paper>.json`` stores it."""
 
     id: str
     statement: str
     artefact: str
-    reported: str
-    ours: str
-    margin: str
-    verdict: Verdict
-    reason: str
+    reported: str  # the paper's value, as text
+    ours: str  # our value with its interval, as text
+    margin: str  # with its unit
+    verdict: Verdict  # one of :data:`.verdicts.VERDICTS`
+    reason: str  # one sentence with the reason for the verdict
     rule: str
-    grade: Grade = "paper's size"
+    grade: Grade = "paper's size"  # one of :data:`.verdicts.GRADES`
+    # "text against tables" compares a sentence of the paper with the paper's own numbers.  Code
+    # checks are mathematically true; they test the code.  Each kind is counted separately.
     kind: Literal["empirical", "text against tables", "code check"] = "empirical"
-    declared: Declaration | None = None
+    declared: Declaration | None = None  # None if the paper's file does not say it
+    # smallest scale of its runs, a key of :data:`~.provenance.SCALES`; empty without runs
     scale: str = ""
-    seeds: int = 0
-    most_seeds: int = 0
-    covers: str = ""
-    settles: str = ""
+    seeds: int = 0  # fewest seeds of the numbers shown; 0 without runs
+    most_seeds: int = 0  # most seeds of the numbers shown
+    covers: str = ""  # covered part of the paper's experiments; empty if all
+    settles: str = ""  # runs still missing for the paper's size, with their command; may be empty
+    # number of seeds that would decide an open claim, from fresh seeds if there are any; empty if
+    # decided
     power: str = ""
-    drawn: tuple[Interval, ...] = ()
+    drawn: tuple[Interval, ...] = ()  # the numbers of `ours`; empty if the runs are not evidence
+    # the verdict under each tried setting that the paper does not give
     readings: tuple[Reading, ...] = ()
-    caveat: str = ""
-    parts: Mapping[str, Part] = field(default_factory=dict)
-    topic: str = ""
-    confirmation: Confirmation | None = None
-    unconfirmed: str = ""
+    caveat: str = ""  # what a reader must know to use the verdict; may be empty
+    parts: Mapping[str, Part] = field(default_factory=dict)  # whether each part of the claim holds
+    topic: str = ""  # the subject in a few words
+    confirmation: Confirmation | None = None  # None if no fresh seeds count
+    unconfirmed: str = ""  # why `confirmation` is None
+    # what confirming an empirical claim takes; None if it is confirmed, if its numbers are exact,
+    # or for the reason in `unconfirmed`
     price: Price | None = None
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 
 from fedsampling.base.arrays import Array
 from fedsampling.base.errors import InputError, naming
+from fedsampling.evidence.directions import ACCURACIES, LEVELS, LOSSES, SPREADS
 from fedsampling.evidence.histories import NAMES, PREFIX, Histories, by_label, diverged_runs
 from fedsampling.evidence.statistics import Estimate, mean
 from fedsampling.learning.training.participation import evenness
@@ -157,8 +158,8 @@ def over_seeds(measures: "pd.DataFrame") -> dict[str, float]:
 
 # What a client's score is measured on: its test samples or, if no client has any, its training
 # samples, which the name says.
-SCORES = ("accuracy", "training_accuracy", "loss", "training_loss")
-SUMMARIES = ("mean_{}", "median_{}", "worst_{}", "best_{}", "{}_deviation", "{}_gap")
+SCORES = (*ACCURACIES, *LOSSES)
+SUMMARIES = (*LEVELS, *SPREADS)
 MEASURES = (
     "never_selected",
     "least_weight",

@@ -50,8 +50,8 @@ def seeds_needed(interval: Interval, effect: float | None = None) -> float:
     """
     scale = log if interval.unit.startswith("times") and interval.low > 0 else float
     value = scale(interval.value if effect is None else effect)
-    bounds = [scale(bound) for bound in (interval.least, interval.most) if bound]
-    bounds += [0.0 for bound in (interval.least, interval.most) if bound == 0 and scale is float]
+    stated = [bound for bound in (interval.least, interval.most) if bound is not None]
+    bounds = [scale(bound) for bound in stated if bound or scale is float]
     if interval.seeds < 2 or not bounds:
         return inf
     # Holm-corrected intervals keep their level; fewer seeds may do, as Holm's steps relax it.

@@ -107,7 +107,8 @@ def equivalence(
     and fails as in :func:`close`. For k pairs, intervals that fail have the level 1 − 5 %/k
     (Bonferroni). Tests that hold are not corrected, because a claim needs all of them. All
     intervals have one method, the one for the fewest seeds. A pair whose seeds all have the same
-    contrast has no interval, and holds by :func:`~.statistics.never_varies_beyond`.
+    contrast has no interval, and holds by :func:`~.statistics.never_varies_beyond`. `level` is that
+    of the intervals shown, and decides nothing.
     """
     fewest = min((np.size(first) for first, _ in pairs.values()), default=None)
     wide, narrow = 1 - (1 - LEVEL) / max(len(pairs), 1), 1 - 2 * (1 - LEVEL)

@@ -352,7 +352,7 @@ def is_within(estimate: Estimate, reference: float, margin: float) -> bool:
 def never_varies_beyond(
     first: ArrayLike, second: ArrayLike, contrast: Contrast, margin: float
 ) -> bool:
-    """Whether at least five seeds have one contrast, within `margin` of equality.
+    """Whether five or more seeds all have the same contrast, within `margin` of equality.
 
     Such seeds have no interval. By a sign test, the median over seeds is within the margin: if it
     were not, all n seeds would be with probability 2^−n at most, 3 % for five.

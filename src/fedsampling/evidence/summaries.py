@@ -7,6 +7,7 @@ that a summary cannot disagree with its runs.  Reading verifies digests of rows 
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -233,8 +234,7 @@ def _matches(value: str, options: str | Sequence[str] | None) -> bool:
 
 def load(path: Path) -> Summary:
     """Open and verify a summary."""
-    draw_first = f"run 'fedsampling draw {path.parent.name}' first"
-    with decoding(path, "corrupt", "delete it and rerun the command", draw_first):
+    with _decoding(path):
         table = noted_parquet.read(read_bytes(path))
         noted = noted_parquet.verified(table.schema, SUMMARY)
         rows = table.to_pandas()
@@ -253,11 +253,15 @@ def load(path: Path) -> Summary:
 
 def read_notes(path: Path) -> tuple[dict[str, Any], dict[str, tuple[float, str | None]]]:
     """Read a summary's resolved experiment, and the seconds and the device of each run by hash."""
-    draw_first = f"run 'fedsampling draw {path.parent.name}' first"
-    with decoding(path, "corrupt", "delete it and rerun the command", draw_first):
+    with _decoding(path):
         noted = noted_parquet.verified(pq.read_schema(pa.BufferReader(read_bytes(path))), SUMMARY)
         costs = {name: (seconds, device) for name, (seconds, device) in noted["costs"].items()}
         return noted["settings"], costs
+
+
+def _decoding(path: Path) -> AbstractContextManager[None]:
+    draw_first = f"run 'fedsampling draw {path.parent.name}' first"
+    return decoding(path, "corrupt", "delete it and rerun the command", draw_first)
 
 
 def load_summaries(paper: str, experiments: Iterable[str], results: Path) -> dict[str, Summary]:

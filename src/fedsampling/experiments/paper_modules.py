@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fedsampling.base.code import check_allowed
+from fedsampling.base.code import check_allowed, tree
 from fedsampling.base.errors import InputError, check_known
 
 
@@ -49,11 +49,7 @@ def make_package(folder: Path) -> None:
 def _names(path: Path) -> tuple[str, ...]:
     """Return the names that a module defines at its top level."""
     names: list[str] = []
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError) as error:
-        raise InputError(f"{path}: is not Python ({error}); fix it") from None
-    for node in tree.body:
+    for node in tree(path).body:
         if isinstance(node, ast.FunctionDef):
             names.append(node.name)
         elif isinstance(node, ast.Assign):

@@ -7,6 +7,7 @@ from fedsampling.base.errors import InputError, gathering, nearest
 from fedsampling.base.text import listed
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.papers import NO_PAPERS, Paper, load_paper
+from fedsampling.experiments.shorthand import exists_at
 
 NOT_AT = "not at {} scale"  # reason for leaving out an experiment that is null at this scale
 
@@ -38,7 +39,7 @@ def load_papers(config: Config, papers: Path) -> dict[str, Paper]:
             left_out = {
                 name: NOT_AT.format(config.scale)
                 for name, settings in paper.experiments.items()
-                if settings.get(config.scale, {}) is None
+                if not exists_at(settings, config.scale)
             }
             left_out |= {name: "left out" for name, change in changes.items() if change is None}
             paper = without(paper, left_out)

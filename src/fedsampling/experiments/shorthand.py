@@ -22,6 +22,11 @@ FACTOR = re.compile(r"(\d+|\d*\.\d+)x")
 PRODUCT_DIGITS = 12  # 0.2x of 0.1 is 0.02, not 0.020000000000000004
 
 
+def exists_at(experiment: Mapping[str, Any], scale: str) -> bool:
+    """Whether an experiment exists at a scale; null in place of its changes leaves it out."""
+    return experiment.get(scale, {}) is not None
+
+
 def write_out(experiments: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the experiments with factors multiplied, and with the twins that tune them."""
     plain: dict[str, dict[str, Any]] = {}

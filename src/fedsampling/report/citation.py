@@ -44,8 +44,8 @@ class Software:
         return f"{self.report}/{page}" if self.report else page
 
 
-def read(path: Path) -> Software:
-    """Read a CITATION.cff.
+def read(path: Path, report: str | None = None) -> Software:
+    """Read a CITATION.cff; `report`: address of the published report.
 
     References: Druskat et al., *Citation File Format*, version 1.2.0.
     """
@@ -58,6 +58,7 @@ def read(path: Path) -> Software:
             licence=str(raw["license"]),
             authors=tuple(_author(author) for author in raw["authors"]),
             address=f"https://doi.org/{raw['doi']}" if "doi" in raw else str(raw.get("url", "")),
+            report=(report or "").rstrip("/"),
         )
     except (KeyError, TypeError) as error:
         raise InputError(

@@ -7,7 +7,6 @@ are dates of runs.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +61,8 @@ def build(
     chapters = content.load(results, papers, claims)
     shown_cards = data_cards.load(results / "cards", [chapter.key for chapter in chapters], cards)
     views = content.load_views(results / _EXPLORER, chapters)
-    address = (config.get("report") or {}).get("address") or ""
-    software = replace(citation.read(project / "CITATION.cff"), report=address.rstrip("/"))
+    address = (config.get("report") or {}).get("address")
+    software = citation.read(project / "CITATION.cff", address)
     with _replacing_folder(out) as root:
         _copy_workflow(root, project, config)
         objects = {"workflow/config.yaml": "config.yaml", **_copy_papers(root, chapters)}

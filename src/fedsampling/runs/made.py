@@ -57,7 +57,7 @@ class Made:
         self._saved = time.monotonic()
 
     def generation(self, part: str = WHOLE) -> int:
-        """Return how many times the inputs of a part have changed, with those of now."""
+        """Return how often the inputs of a part have changed, including since the last record."""
         if part not in self._generations:
             self._generations[part] = self._generation(part)
         return self._generations[part]
@@ -70,7 +70,7 @@ class Made:
 
     @cached_property
     def damages(self) -> int:
-        """How many times results had another size than they were made with, with now.
+        """How often a result's size differed from the recorded one, this call included.
 
         Only sizes are compared, because every call does so. Missing files Snakemake sees itself.
         """
@@ -154,7 +154,7 @@ def record_of_job(folder: Path, job: str) -> Path:
 
 
 def generation_of(record: Path) -> int:
-    """Return how many times the inputs of a job's users' code have changed, with those of now."""
+    """Return how often the inputs of a job's users' code changed, including since its record."""
     with suppress(OSError, ValueError):
         content = json.loads(record.read_text(encoding="utf-8"))
         return int(content["generation"]) + bool(input_states.changed(content["read"]))

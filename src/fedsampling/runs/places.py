@@ -8,7 +8,7 @@ The published runs have one file per experiment, and an index of the runs in eac
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,18 +69,6 @@ def published_runs(folder: Path) -> Mapping[str, Path]:
     return _index(path.absolute(), changed)
 
 
-def index(folder: Path) -> Mapping[str, Sequence[str]]:
-    """Return the sorted hashes of the published runs by ``paper/experiment``, from all files."""
-    from pyarrow import parquet
-
-    return {
-        f"{path.parent.name}/{path.stem}": sorted(
-            parquet.read_table(path, columns=["hash"])["hash"].to_pylist()
-        )
-        for path in sorted(folder.glob("*/*.parquet"))
-    }
-
-
 def run_stores(results: Path, config: "Config") -> tuple[Path, list[Path]]:
     """Return the store of this configuration, and the folders whose finished runs are reused.
 
@@ -123,8 +111,8 @@ def stored_files(jobs: Iterable["Job"], results: Path, config: "Config") -> list
     paths = []
     for store in {target, *folders}:
         names = stored_names(store)
-        found = [name for run in hashes & names.keys() for name in names[run]]
-        paths += [path_of_name(store, name) for name in found]
+        of_jobs = (name for run in hashes & names.keys() for name in names[run])
+        paths += [path_of_name(store, name) for name in of_jobs]
     return sorted(paths)
 
 
@@ -134,23 +122,6 @@ def stored_names(store: Path) -> dict[str, list[str]]:
     for name in file_names(store):
         names.setdefault(run_of_name(name), []).append(name)
     return names
-
-
-def unfinished_runs(job: "Job", stores: Collection[Path]) -> list[str]:
-    """Return the hashes of a job's runs that have no file in these folders; no file is opened."""
-    published = [published_runs(store) for store in stores]
-    return [
-        run.hash
-        for run in job.runs
-        if not any(run.hash in paths for paths in published)
-        and not any(_is_stored(store, run.hash, job.code) for store in stores)
-        and not any(paths_of_versions(store, run.hash) for store in stores)
-    ]
-
-
-def _is_stored(store: Path, run_hash: str, code: str) -> bool:
-    with reading(store):
-        return path_of(store, run_hash, code).is_file()
 
 
 def finished_runs(stores: Collection[Path]) -> set[str]:
@@ -205,7 +176,14 @@ def _is_broken(entry: os.DirEntry[str]) -> bool:
 
 @cache
 def _unindexed(folder: Path) -> Mapping[str, Path]:
-    return {run: folder / f"{name}.parquet" for name, runs in index(folder).items() for run in runs}
+    """Return the file of each published run in a wheel, which has no index."""
+    from pyarrow import parquet
+
+    return {
+        run: path
+        for path in sorted(folder.glob("*/*.parquet"))
+        for run in parquet.read_table(path, columns=["hash"])["hash"].to_pylist()
+    }
 
 
 @cache

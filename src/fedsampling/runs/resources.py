@@ -6,13 +6,11 @@ limits in the configuration.  Local runs ignore everything except the GPU.
 """
 
 import math
-import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedsampling.base.stopping import parse_left
+from fedsampling.base.stopping import parse_left, slurm_output
 from fedsampling.experiments.config import Cluster
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.measurements import Measured, measurement_key
@@ -119,15 +117,9 @@ def excesses(needs: Iterable[Need], cluster: Cluster) -> list[str]:
 
 def partition_limits() -> dict[str, tuple[str, float]]:
     """Return {partition: (name, minutes)}, with '' for the default; empty without SLURM."""
-    if shutil.which("sinfo") is None:
-        return {}
-    command = ["sinfo", "--noheader", "--format=%P|%l"]
-    try:
-        listing = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    except (OSError, subprocess.SubprocessError):
-        return {}
+    listing = slurm_output("sinfo", "--noheader", "--format=%P|%l") or ""
     limits: dict[str, tuple[str, float]] = {}
-    for line in listing.stdout.split():
+    for line in listing.split():
         name, _, limit = line.partition("|")
         seconds = parse_left(limit)
         entry = (name.rstrip("*"), math.inf if seconds is None else seconds / 60)

@@ -30,7 +30,7 @@ def users_code(job: Job) -> bool:
 
 
 def read_by_users(job: Job) -> dict[str, str]:
-    """Return what users' code read in this process, when it was imported included.
+    """Return the inputs that users' code read in this process, also while it was imported.
 
     All that it read so far counts, because what one run reads may be remembered for the next one.
     """

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from . import estimate as estimate
     from . import export as export
     from . import fetch_data as fetch_data
+    from . import findings as findings
     from . import init as init
     from . import judge as judge
     from . import listing as listing
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from . import show as show
     from . import status as status
     from . import tune as tune
+    from . import verdicts as verdicts
     from . import verify_data as verify_data
 
 observe()  # before this package's own files are read

@@ -13,6 +13,7 @@ from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.registration import with_seeds
 from fedsampling.experiments.resolving import Experiment, resolve_experiments
 from fedsampling.experiments.selecting import without
+from fedsampling.experiments.shorthand import exists_at
 from fedsampling.experiments.specs import Job, jobs
 from fedsampling.runs.places import finished_runs, run_stores
 
@@ -125,7 +126,7 @@ def _listed_at(
     paper: Paper, config: Config, scale: str, with_code: bool = True
 ) -> dict[str, Listed]:
     """List the jobs of each experiment that exists at a scale."""
-    absent = [name for name, spec in paper.experiments.items() if spec.get(scale, {}) is None]
+    absent = [name for name, spec in paper.experiments.items() if not exists_at(spec, scale)]
     present = without(paper, dict.fromkeys(absent, ""))
     scales = dict.fromkeys(present.experiments, scale)
     return _listed(present.model_copy(update={"scales": scales}), config, with_code)

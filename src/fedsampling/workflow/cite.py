@@ -1,7 +1,6 @@
 """The citation of a figure, a table or a verdict: ``fedsampling cite``."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.report import citation, content
@@ -13,9 +12,8 @@ def cite(paper: str, name: str, project: Project) -> Iterator[str]:
     """Cite an artefact or a claim of a paper in one line, then as BibTeX."""
     spec, folder = project.plan.paper(paper), project.folder
     check_known([name], [*spec.artefacts, *spec.claims], "artefact or claim: '{}' is unknown")
-    address = project.config.report.address or ""
     file = project.papers.resolve().parent / "CITATION.cff"
-    software = replace(citation.read(file), report=address.rstrip("/"))
+    software = citation.read(file, project.config.report.address)
     (chapter,) = content.load(folder, {paper: spec})
     exhibits = {exhibit.artefact: exhibit for exhibit in chapter.exhibits}
     claims = {claim.id: claim for claim in chapter.claims}

@@ -25,7 +25,7 @@ from fedsampling.experiments.selecting import folders_of
 from fedsampling.runs import store
 from fedsampling.runs.places import PAPERS, RESULTS, run_stores
 from fedsampling.workflow.confirm import FreshSeeds, confirmations
-from fedsampling.workflow.look_hours import first_seeds, hours_of_look, scale_of
+from fedsampling.workflow.look_hours import first_seeds, hours_of_look, scale_of_twins
 from fedsampling.workflow.project import Project
 
 RESULTS_NAME = "decide"  # subfolder of the results, so that a report's plan stays as it is
@@ -195,7 +195,7 @@ def _next_look(paper: Paper, claim: str, fresh: FreshSeeds, project: Project) ->
         claim=claim,
         open_parts=tuple(name for name, part in parts.items() if part == "open"),
         experiments=tuple(twins.values()),
-        scale=scale_of(paper, twins),
+        scale=scale_of_twins(paper, twins),
         seeds=seeds,
         look=looks - len(fresh.looks_left) + 1,
         looks=looks,

@@ -66,7 +66,7 @@ def _summaries(plan: Plan, results: Path) -> dict[str, str]:
     by_result = {}
     for key, experiment in plan.experiments.items():
         paper, _, name = key.partition("/")
-        jobs = [plan.jobs[job] for job in plan.jobs_of(paper, name)]
+        jobs = plan.jobs_of(key)
         # A published run may be replaced by another one with the same hash, and so may a stored
         # run that no job of this call computes.
         finished = [job for job in jobs if job.name not in plan.due]

@@ -11,7 +11,7 @@ from fedsampling.base.text import align, format_bytes, format_duration
 from fedsampling.data.sources.fetch import download_sizes
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.measurements import Measured, measurement_key, save_measurements
-from fedsampling.runs.places import run_stores, unfinished_runs
+from fedsampling.runs.places import finished_runs, run_stores
 from fedsampling.runs.rule_resources import RuleResources
 from fedsampling.runs.store import find
 from fedsampling.workflow.job_costs import measure
@@ -46,9 +46,10 @@ def estimate(project: Project) -> Costs:
     """Estimate the costs, and save the times and memory that cluster jobs will request."""
     plan, config = project.plan, project.config
     target, shared = run_stores(project.results, config)
+    reused = finished_runs(shared)
     open_runs = {
         job.name: sum(
-            not find([target], run_hash, job.code) for run_hash in unfinished_runs(job, shared)
+            run.hash not in reused and not find([target], run.hash, job.code) for run in job.runs
         )
         for job in plan.jobs.values()
     }
@@ -58,11 +59,7 @@ def estimate(project: Project) -> Costs:
         save_measurements(measured, project.results)
     requests = RuleResources(plan.jobs, plan.batches, config.cluster, project.results)
     notes += requests.excesses([job.name for job in due])
-    by_experiment = {
-        name: [plan.jobs[job] for job in plan.jobs_of(*name.split("/"))]
-        for name in plan.experiments
-    }
-    costs = [_cost(name, jobs, open_runs, measured) for name, jobs in by_experiment.items()]
+    costs = [_cost(name, plan.jobs_of(name), open_runs, measured) for name in plan.experiments]
     downloads = download_sizes(plan.datasets(*plan.jobs), project.data, config.mirror)
     on_gpu = any(cost.device != "cpu" for cost in measured.values())
     return Costs(costs, downloads, notes, on_gpu)

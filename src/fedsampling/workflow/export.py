@@ -23,7 +23,7 @@ from fedsampling.workflow.run_tables import (
     Count,
     FinishedRun,
     finished_runs_of,
-    flat,
+    flat_settings,
     selected_jobs,
 )
 
@@ -39,7 +39,7 @@ def export(names: Sequence[str], form: str, out: Path | None, project: Project) 
             f"'pip install {package}' adds it, and csv and parquet need nothing"
         )
     jobs = selected_jobs(project, names)
-    settings = [flat(job.runs[0].settings) for job in jobs]
+    settings = [flat_settings(job.runs[0].settings) for job in jobs]
     columns = ["hash", "data", *dict.fromkeys(key for record in settings for key in record)]
     suffix = f".{form}" if form in ("csv", "parquet") else ""
     path = out or project.folder / "export" / f"{'_'.join(names).replace('/', '-')}{suffix}"

@@ -16,8 +16,7 @@ import numpy as np
 from fedsampling.base import memory
 from fedsampling.base.arrays import Ints
 from fedsampling.base.errors import InputError
-from fedsampling.data.sources.mirrors import place_of
-from fedsampling.data.sources.sources import editions
+from fedsampling.data.sources.mirrors import is_on_hand
 from fedsampling.experiments.config import Config
 from fedsampling.experiments.networks.settings import check_pairs, pair_bytes
 from fedsampling.experiments.simulations.network import NetworkSimulation
@@ -44,7 +43,6 @@ class SlotBatch(NamedTuple):
     sample: tuple[int, ...]
     classes: int | None
     size: int
-    tokens: bool
 
 
 class Work(NamedTuple):
@@ -97,7 +95,7 @@ def work_of(
         sampler.check_population(n)
     except ValueError as error:
         raise InputError(str(error)) from None
-    batch = SlotBatch(settings.model, sample, classes, work.batch, settings.inputs == "tokens")
+    batch = SlotBatch(settings.model, sample, classes, work.batch)
     d, step_bytes, forward, step = batch_cost(batch)
     slots = min(sampler.expected_clients(n, settings.rounds), float(n))
     steps = work.steps or (work.epochs or 1) * np.ceil(samples / work.batch).mean()
@@ -184,11 +182,8 @@ def launches(batch: SlotBatch) -> "Launches":
 
 def available_data(job: Job, cache: Path, mirror: str | None) -> str:
     """Return the source of a job's data; ``embedded``, the stand-ins, if its files are missing."""
-    for name in job.files:
-        of_each = editions(name).values()
-        if not any(all(place_of(file, cache, mirror) for file in files) for files in of_each):
-            return "embedded"
-    return job.runs[0].data
+    is_complete = all(is_on_hand(name, cache, mirror) for name in job.files)
+    return job.runs[0].data if is_complete else "embedded"
 
 
 def _clients(

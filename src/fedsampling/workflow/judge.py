@@ -167,7 +167,7 @@ def _settles(paper: str, jobs: Sequence[Job], evidence: RunEvidence) -> str:
     if jobs:
         runs = sum(len(job.runs) for job in jobs)
         command = f"snakemake --cores all {paper} --config scale=paper"
-        parts.append(f"{runs:,} run{'s'[: runs > 1]} of the paper's size: {command}")
+        parts.append(f"{runs:,} run{'s' if runs != 1 else ''} of the paper's size: {command}")
     if has_unverified_data(evidence.obstacles):
         parts.append("data with a publisher's checksum; this copy has none")
     return "; ".join(parts) or content.FROM_PUBLISHED_RUNS

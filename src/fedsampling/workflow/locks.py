@@ -17,7 +17,10 @@ _held: dict[Path, int] = {}  # open files of the locks that this process holds
 
 
 def hold(path: Path, shared: bool = False) -> None:
-    """Lock a file until this process ends, unless it has done so; `shared`: others may, too."""
+    """Lock a file until this process ends; no effect if it holds the lock.
+
+    `shared`: other processes may share it.
+    """
     if not is_held(path):
         _held[path.absolute()] = _locked(path, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
 

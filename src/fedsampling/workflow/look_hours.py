@@ -6,6 +6,7 @@ from statistics import fmean
 from fedsampling.base.inputs import note_runs
 from fedsampling.experiments.papers import Paper
 from fedsampling.experiments.registration import with_seeds
+from fedsampling.experiments.shorthand import exists_at
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.places import file_name, file_names, finished_runs, run_of_name, run_stores
 from fedsampling.workflow.best_scale import LARGEST_FIRST, jobs_at
@@ -30,7 +31,7 @@ def hours_of_look(
     finished = published | {*map(run_of_name, stored)}
     hours: dict[str, float] = {}
     for original, twin in twins.items():
-        jobs = jobs_at(paper, project.config, scale_of(paper, twins), {original, twin})
+        jobs = jobs_at(paper, project.config, scale_of_twins(paper, twins), {original, twin})
         note_runs(run.hash for job in jobs[twin] for run in job.runs)
         # Fresh runs first: the others are of earlier code, often on a busier machine.
         known = [
@@ -51,10 +52,10 @@ def hours_of_look(
     return hours
 
 
-def scale_of(paper: Paper, twins: Mapping[str, str]) -> str:
+def scale_of_twins(paper: Paper, twins: Mapping[str, str]) -> str:
     """Return the scale at which a claim's experiments with fresh seeds exist."""
     experiment = paper.experiments[next(iter(twins.values()))]
-    return next(name for name in LARGEST_FIRST if experiment.get(name, {}) is not None)
+    return next(name for name in LARGEST_FIRST if exists_at(experiment, name))
 
 
 def first_seeds(paper: Paper, twin: str, n: int) -> list[int]:

@@ -52,9 +52,9 @@ class Plan:
         check_known([name], self.jobs, "job: '{}' is unknown")
         return self.jobs[name]
 
-    def jobs_of(self, paper: str, experiment: str) -> list[str]:
-        """Return the names of an experiment's jobs."""
-        return self._by_experiment.get(f"{paper}/{experiment}", [])
+    def jobs_of(self, experiment: str) -> list[Job]:
+        """Return the jobs of an experiment, named ``paper/experiment``."""
+        return self._by_experiment.get(experiment, [])
 
     def jobs_to_run(self, paper: str) -> list[str]:
         """Return the names of a paper's jobs that have to run."""
@@ -87,9 +87,8 @@ class Plan:
             return
         for name, experiment in self.experiments.items() if self.due else ():
             if (size := experiment["jobs_per_process"]) > 1:
-                paper, _, its_name = name.partition("/")
-                due = [job for job in self.jobs_of(paper, its_name) if job in self.due]
-                yield f"{paper}_{its_name}", due, size
+                due = [job.name for job in self.jobs_of(name) if job.name in self.due]
+                yield name.replace("/", "_"), due, size
 
     def artefacts(self) -> list[tuple[str, str]]:
         """Return all pairs (paper, artefact)."""
@@ -172,11 +171,11 @@ class Plan:
         return sorted({name for files in official for name in files})
 
     @cached_property
-    def _by_experiment(self) -> dict[str, list[str]]:
-        names: dict[str, list[str]] = {}
-        for name, job in self.jobs.items():
-            names.setdefault(job.experiment_id, []).append(name)
-        return names
+    def _by_experiment(self) -> dict[str, list[Job]]:
+        jobs: dict[str, list[Job]] = {}
+        for job in self.jobs.values():
+            jobs.setdefault(job.experiment_id, []).append(job)
+        return jobs
 
 
 def _files_of(name: str, artefact: ArtefactSpec) -> list[str]:

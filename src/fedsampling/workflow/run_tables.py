@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedsampling.base.errors import InputError, check_known
 from fedsampling.base.lazy import pd
+from fedsampling.base.nested import flat
 from fedsampling.experiments.specs import Job
 from fedsampling.runs.finished import Finished
 from fedsampling.runs.places import run_stores
@@ -72,7 +73,7 @@ def selected_jobs(project: Project, names: Sequence[str]) -> list[Job]:
             check_known([name], experiments, "experiment: '{}' is unknown")
             experiments = [name]
         for each in experiments:
-            jobs += [plan.jobs[job] for job in plan.jobs_of(*each.split("/", 1))]
+            jobs += plan.jobs_of(each)
     return [*{job.name: job for job in jobs}.values()]
 
 
@@ -91,23 +92,19 @@ def finished_runs_of(project: Project, jobs: Sequence[Job], count: Count) -> Ite
             count.runs += 1
             if result := finished.find(run.hash, job.code):
                 count.finished += 1
-                settings = {"hash": run.hash, "data": run.data, **flat(run.settings)}
+                settings = {"hash": run.hash, "data": run.data, **flat_settings(run.settings)}
                 yield FinishedRun(job, run.seed, settings, result)
     if not count.finished:
         raise InputError(f"none of the {count.runs} runs is finished; run 'snakemake' first")
 
 
-def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten nested settings: ``{"work": {"step": 0.1}}`` becomes ``{"work.step": 0.1}``.
 
     Lists become JSON; settings that are off (null) are left out.
     """
-    values: dict[str, Any] = {}
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            values |= flat(value, f"{prefix}{key}.")
-        elif isinstance(value, list | tuple):
-            values[prefix + key] = json.dumps(value)
-        elif value is not None:
-            values[prefix + key] = value
-    return values
+    return {
+        key: json.dumps(value) if isinstance(value, list | tuple) else value
+        for key, value in flat(settings).items()
+        if value is not None and value != {}
+    }

@@ -23,9 +23,8 @@ from fedsampling.runs.places import (
     run_of_name,
     run_stores,
 )
-from fedsampling.workflow.project import Project
+from fedsampling.workflow.project import LOGS, Project
 
-LOGS = Path("logs")
 UNFINISHED = "did not finish; see logs/, and run the same command to resume"
 MAX_TIMED_RUNS = 20  # finished runs of an experiment whose times are averaged
 
@@ -45,10 +44,7 @@ def status(project: Project, logs: Path = LOGS) -> Iterator[str]:
     target, shared = run_stores(project.results, project.config)
     stored = file_names(target)
     reused = finished_runs(shared)
-    states = {}
-    for name in plan.experiments:
-        jobs = [plan.jobs[job] for job in plan.jobs_of(*name.split("/", 1))]
-        states[name] = _state(jobs, target, stored, reused)
+    states = {name: _state(plan.jobs_of(name), target, stored, reused) for name in plan.experiments}
     yield f"Runs: {_progress(list(states.values()))}"
     if others := _other_versions(project, target):
         yield (
@@ -102,10 +98,10 @@ def _state(jobs: Sequence[Job], target: Path, stored: Set[str], reused: Set[str]
     unfinished = [key for key, name in names.items() if key not in reused and name not in stored]
     running = [key for key in unfinished if _is_held(path_of_name(target, names[key]))]
     seconds = None
-    if own := sorted(name for name in names.values() if name in stored):
+    if in_store := sorted(name for name in names.values() if name in stored):
         from fedsampling.runs import store  # importing pandas takes longer than the rest
 
-        times = (store.seconds(path_of_name(target, name)) for name in own)
+        times = (store.seconds(path_of_name(target, name)) for name in in_store)
         timed = islice((time for time in times if time is not None), MAX_TIMED_RUNS)
         if known := list(timed):
             seconds = len(unfinished) * sum(known) / len(known)
@@ -142,7 +138,7 @@ def _progress(states: Sequence[State]) -> str:
 def why_unfinished(project: Project, paper: str, experiment: str) -> str:
     """Return why an experiment has no summary: the first error in the logs of its steps."""
     plan = project.plan
-    jobs = plan.jobs_of(paper, experiment)
+    jobs = [job.name for job in plan.jobs_of(f"{paper}/{experiment}")]
     batches = [name for name, members in plan.batches.items() if {*members} & {*jobs}]
     steps = [f"fetch/{dataset}" for dataset in plan.datasets(*jobs)]
     steps += [f"simulate/{name}" for name in (*batches, *jobs)]

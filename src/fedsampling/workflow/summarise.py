@@ -34,7 +34,7 @@ def summarise(
     a listing that a paper's experiments share. By default, the folder is the project's.
     """
     plan, spec = project.plan, project.plan.paper(paper)
-    jobs = [plan.jobs[name] for name in plan.jobs_of(paper, experiment)]
+    jobs = plan.jobs_of(f"{paper}/{experiment}")
     manifests = {job.name: project.manifest(job.name) for job in jobs if job.name in plan.due}
     missing = [path for path in manifests.values() if not path.is_file()]
     if missing:

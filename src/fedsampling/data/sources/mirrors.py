@@ -4,7 +4,7 @@ import os
 from pathlib import Path, PurePosixPath
 
 from fedsampling.data.sources.local_files import OPENERS
-from fedsampling.data.sources.sources import Source
+from fedsampling.data.sources.sources import Source, editions
 
 _NEVER_PACKED = (*OPENERS, ".webp", ".zip")  # already compressed
 
@@ -25,6 +25,14 @@ def place_of(source: Source, cache: Path, mirror: str | None) -> str:
     if source.path_in(cache).is_file():
         return "cache"
     return "mirror" if mirror and path_in_mirror(source, mirror) else ""
+
+
+def is_on_hand(dataset: str, cache: Path, mirror: str | None) -> bool:
+    """Whether all files of an edition of a dataset are in the cache or the mirror."""
+    return any(
+        all(place_of(source, cache, mirror) for source in sources)
+        for sources in editions(dataset).values()
+    )
 
 
 def names_in_mirror(source: Source) -> list[str]:

@@ -32,26 +32,15 @@ class Guest(Protocol):
         """Raise InputError if it has changed since it was tried."""
 
 
-def blamed(place: str, error: BaseException) -> InputError:
-    """Return the line for an error of users' code."""
-    try:
-        with memory.in_a_line():
-            raise error
-    except InputError as line:
-        return line
-    except BaseException:
-        return InputError(f"{place}: {described(error)}")
-
-
 @contextmanager
 def blaming(place: str) -> Iterator[None]:
     """Report an error of users' code, which may raise anything, in one line."""
     try:
         yield
-    except InputError:
+    except (InputError, torch.OutOfMemoryError):  # a GPU's memory may suffice for fewer slots
         raise
     except (Exception, SystemExit) as error:
-        raise blamed(place, error) from error
+        raise memory.exhausted(error) or InputError(f"{place}: {described(error)}") from error
 
 
 ROWS = 4  # samples in the test of a module; of two, BatchNorm returns ±1 whatever they are

@@ -10,8 +10,8 @@ functions of these, which :func:`network` turns into a :class:`Network`.  All ar
 layout.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal
@@ -25,7 +25,7 @@ from torch.nn import functional
 from fedsampling.base.arrays import Array
 from fedsampling.learning.models.devices import at_once
 from fedsampling.learning.models.dropout import Keep, everything
-from fedsampling.learning.models.guests import Guest, blamed
+from fedsampling.learning.models.guests import Guest, blaming
 from fedsampling.learning.models.initial import Parameters
 
 Parts = Mapping[str, Tensor]
@@ -74,17 +74,16 @@ class Network:
         """Whether a user's module or loss needs each slot's samples without padding."""
         return any(guest is not None and guest.separate for guest in (self.module, self.criterion))
 
-    @contextmanager
-    def blaming(self) -> Iterator[None]:
+    def blaming(self) -> AbstractContextManager[None]:
         """Report an error in a user's module or loss, also of its gradient, in one line."""
-        try:
-            yield
-        except torch.OutOfMemoryError:  # with fewer slots it may fit
-            raise
-        except Exception as error:
-            if self.module is None and self.criterion is None:
-                raise
-            raise blamed("loss" if self.module is None else f"model: {self.name}", error) from error
+        if self.module is None and self.criterion is None:
+            return nullcontext()
+        return blaming("loss" if self.module is None else f"model: {self.name}")
+
+    @property
+    def takes_symbols(self) -> bool:
+        """Whether inputs are symbols, which an embedding takes, in place of numbers."""
+        return any(name.startswith("embedding") for name in self.shapes)
 
     def verify(self) -> None:
         """Raise InputError if a user's module or loss has changed during training."""

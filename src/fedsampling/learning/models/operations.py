@@ -66,6 +66,5 @@ def blank(
     theta = torch.zeros(1, network.dimension, device=device, requires_grad=True)
     if network.module is not None:  # which may have no outputs at zero
         theta = torch.from_numpy(network.initial(np.random.default_rng(0)))[None].requires_grad_()
-    symbols = any(name.startswith("embedding") for name in network.shapes)
-    kind = torch.int64 if symbols else None
+    kind = torch.int64 if network.takes_symbols else None
     return theta, torch.zeros(1, batch, *sample, device=device, dtype=kind)

@@ -84,8 +84,8 @@ def trial_step(
     else:
         w = torch.from_numpy(network.initial(np.random.default_rng(0))).to(device)
         w = w.expand(slots, -1).clone()
-    symbols = any(name.startswith("embedding") for name in network.shapes)
-    x = torch.zeros(slots, batch, *sample, dtype=torch.int64 if symbols else None, device=device)
+    inputs = torch.int64 if network.takes_symbols else None
+    x = torch.zeros(slots, batch, *sample, dtype=inputs, device=device)
     with torch.no_grad():
         shape = network.outputs(w[:1], x[:1]).shape[1:-1]
     kind = torch.float32 if network.loss == "squared" else torch.int64

@@ -38,7 +38,7 @@ class Moment:
     """The state of a job between two rounds, as callbacks see it."""
 
     round: int  # number of finished rounds
-    ending: bool  # whether it is the last moment, as far as known before this callback
+    ending: bool  # whether the job ends here; a later callback may still end it
     theta: Any
     sampler: Prepared
     history: JobHistory

@@ -60,7 +60,7 @@ class Stacks:
         return self.fitting(lambda: self._train(theta, slots, rng))
 
     def fitting(self, compute: Callable[[], Result]) -> Result:
-        """Compute; the first time that a GPU's memory runs out, again with half as many slots."""
+        """Run `compute`; the first time that a GPU's memory runs out, halve the stack and retry."""
         try:
             return compute()
         except torch.OutOfMemoryError:

@@ -18,7 +18,7 @@ _read_at_load: dict[Path, dict[str, str]] = {}  # by file
 def read_at_load() -> dict[str, str]:
     """Return the inputs that users' files read when they were imported.
 
-    Without the files themselves and their helpers, which the hashes of runs cover.
+    The files and their helpers are left out: the hashes of runs cover them.
     """
     files = [*_read_at_load]
     files += [helper for file in files if file.is_file() for helper in helpers(file).values()]

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from fedsampling.data.sources.mirrors import place_of
-from fedsampling.data.sources.sources import editions
+from fedsampling.data.sources.mirrors import is_on_hand
 from fedsampling.experiments.cross_matrix import CROSS_MATRIX, REFERENCE
 from fedsampling.experiments.shorthand import TUNING
 from fedsampling.experiments.specs import Job
@@ -42,13 +41,15 @@ def schedule(project: Project, labels: Collection[str], names: Sequence[str]) ->
     family = dict(zip(families["set"], families["family"], strict=True))
     works = []
     for name in names:
-        tuning, worlds = (_jobs(project, prefix + name) for prefix in (TUNING, ""))
+        tuning, worlds = (
+            project.plan.jobs_of(f"{CROSS_MATRIX}/{prefix}{name}") for prefix in (TUNING, "")
+        )
         runs = _count(tuning, labels) + _runs_of_one_case(worlds, labels)
         seconds = _seconds_of_reference([*tuning, *worlds], project)
         settings = project.plan.experiments[f"{CROSS_MATRIX}/{name}"]
         early = settings.get("worlds", False) and not settings["settings"].get("availability")
         files = {file for job in [*tuning, *worlds] for file in job.files}
-        on_hand = all(_is_on_hand(file, project) for file in files)
+        on_hand = all(is_on_hand(file, project.data, project.config.mirror) for file in files)
         if runs:  # some datasets have few samplers
             cost = runs * seconds
             works.append(DatasetWork(name, family.get(name, name), runs, cost, on_hand, early))
@@ -65,11 +66,6 @@ def first_sets(works: Sequence[DatasetWork]) -> list[DatasetWork]:
         if work.is_on_hand and work.is_ranked_early:
             by_family.setdefault(work.family, work)
     return [*by_family.values()][:EARLY_SETS]
-
-
-def _jobs(project: Project, experiment: str) -> list[Job]:
-    plan = project.plan
-    return [plan.jobs[name] for name in plan.jobs_of(CROSS_MATRIX, experiment)]
 
 
 def _count(jobs: Sequence[Job], labels: Collection[str]) -> int:
@@ -100,11 +96,3 @@ def _seconds_of_reference(jobs: Sequence[Job], project: Project) -> float:
         ]
         seconds += [float(str(note["seconds"])) for note in notes]
     return float(np.mean(seconds)) if seconds else float("inf")
-
-
-def _is_on_hand(dataset: str, project: Project) -> bool:
-    """Whether all files of an edition of a dataset are in the cache or the mirror."""
-    return any(
-        all(place_of(source, project.data, project.config.mirror) for source in sources)
-        for sources in editions(dataset).values()
-    )

@@ -42,9 +42,8 @@ def train_on(
 
 
 def _jobs(project: Project, experiment: str, labels: Collection[str]) -> list[Job]:
-    plan = project.plan
-    names = plan.jobs_of(CROSS_MATRIX, experiment)
-    return [plan.jobs[name] for name in names if plan.jobs[name].sampler in labels]
+    jobs = project.plan.jobs_of(f"{CROSS_MATRIX}/{experiment}")
+    return [job for job in jobs if job.sampler in labels]
 
 
 def _execute(jobs: Collection[Job], project: Project) -> None:
