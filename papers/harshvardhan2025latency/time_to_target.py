@@ -57,7 +57,7 @@ def row_runtimes(summaries: Summaries, row: str, case: str, goal: float) -> pd.D
         pair, row = by_problem, "quadratic_problems"
     main = row_summary(summaries, row, case)
     if main is None:
-        return pd.DataFrame(columns=[*KEYS[:3], *CLOCKS, "rounds", "end"], dtype=float)
+        return pd.DataFrame(columns=[*KEYS[:3], *CLOCKS, "rounds", "end", "last"], dtype=float)
     variants = row_summary(summaries, f"{row}_sampling", case)
     parts = [pair(summary, goal) for summary in (main, variants) if summary]
     table = pd.concat(parts, ignore_index=True)
@@ -107,12 +107,13 @@ def runtimes(summary: Summary, goal: float) -> pd.DataFrame:
     """Return when each run first reaches a target.
 
     Returns columns ``case``, ``sampler``, ``seed``; ``rounds``, ``counted`` and ``all``, infinite
-    if the target was not reached; and ``end``, the counted seconds at the end of the run.  Runs end
-    at the target, at their time limit, or after all rounds.
+    if the target was not reached; ``end`` and ``last``, the counted seconds and the rounds at the
+    end of the run.  Runs end at the target, at their time limit, or after all rounds.
     """
     track = course(summary)
     met = track["value"] <= goal if falls(summary) else track["value"] >= goal
-    ends = track.groupby(KEYS[:3], sort=False)["counted"].last().rename("end")
+    ends = track.groupby(KEYS[:3], sort=False)[["counted", "at"]].last()
+    ends = ends.rename(columns={"counted": "end", "at": "last"})
     first = track[met].groupby(KEYS[:3])[["at", "counted", "all"]].first().astype(np.float64)
     first = first.reindex(ends.index, fill_value=np.inf).rename(columns={"at": "rounds"})
     return first.join(ends).reset_index()

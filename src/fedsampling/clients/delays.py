@@ -174,10 +174,11 @@ class DelayModel(Named, package="fedsampling.clients"):
 class SyntheticDelays(DelayModel, name="synthetic"):
     """Random link speed and computation time of each client: τ_i = MS / c_i + τ_i,comp.
 
-    The synthetic delays of Harshvardhan et al. 2025, section 6. The text gives τ_i no round index,
-    so both are drawn once per client; with ``per_round``, the other reading, computation is drawn
-    in each round. KB and MB are powers of ten. The model is transmitted once. ``spread`` and
-    ``order`` are ours: delays that vary around each client's mean, and large clients that are slow.
+    The synthetic delays of Harshvardhan et al. 2025, section 7.1. In the text, τ_i has no index for
+    the round, so both are drawn once per client; with ``per_round``, the other reading, computation
+    is drawn in each round. KB and MB are powers of ten. The model is transmitted once. ``spread``
+    and ``order`` are ours: delays that vary around each client's mean, and large clients that are
+    slow.
     """
 
     clients: Positive | None = hashed_if_set(

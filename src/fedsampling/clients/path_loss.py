@@ -24,13 +24,16 @@ ORIENTATION = 2.5 + 0.075 * (45.0 - 35.0)  # dB, of streets at 45° to the path
 
 
 def hybrid(d: ArrayLike, h_one: ArrayLike, h_other: ArrayLike, f: float, city: Parameters) -> Array:
-    """Combine the models as ns-3 does, for two nodes outdoors.
+    """Combine the models as ns-3's documentation does, for two nodes outdoors.
 
     Beyond `long_range`, with both nodes above the roofs: :func:`okumura_hata`, or :func:`kun`
     above 2.3 GHz.  Else ITU-R P.1411: in line of sight up to that threshold, then over rooftops.
 
     `d`: distance, m. `h_one`, `h_other`: heights, m; the higher end is the base station. `f`:
     frequency, MHz; the documentation names 200 to 2600.
+
+    ns-3's source differs from its documentation: beyond `long_range`, one node above the roofs is
+    enough for Okumura-Hata.
 
     References: ns-3 Model Library, "Buildings", pseudo-code of HybridBuildingsPropagationLossModel.
     """

@@ -85,8 +85,8 @@ class WeightedClients:
 class DivFL(Scheme, name="divfl", title="Diverse client selection (DivFL)", short="DivFL"):
     """m clients whose last known gradients represent all clients' gradients.
 
-    Weights are equal as in Harshvardhan et al. 2025, proportional to importance as in the authors'
-    code (``samples``), or the importance of the represented clients as in their text (``covered``).
+    Weights are equal, proportional to importance as in the authors' code (``samples``), or the
+    importance of the represented clients as in their text (``covered``).
     Each step compares all clients; the authors' code compares a random tenth of them.
 
     References

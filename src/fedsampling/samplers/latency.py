@@ -106,8 +106,8 @@ def best_subset(
     leaves the numerator unchanged and does not increase h.  So some set {i : τ_i ≤ τ} is optimal,
     and there are at most m of these.
 
-    The first point of MinNorm, started from the order of delays, covers exactly these sets, and it
-    mostly returns the minimum.  Started from another order it stops far from the minimum.
+    MinNorm has no guarantee for such a g.  Started from the order of delays, it may return the
+    minimum or a larger set; started from another order it stops far from the minimum.
 
     References
     ----------

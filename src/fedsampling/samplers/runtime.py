@@ -279,9 +279,9 @@ class Luo(
 
     G_i is the largest norm of client i's gradients so far.  The authors estimate c_0 from two pilot
     runs that reach the same loss, in r_1 rounds with q = p and in r_2 rounds with uniform q:
-    c_0 = (r_1 N − r_2 M) / (r_2 − r_1) / K, where M = Σ p_i G_i² and N = n Σ p_i² G_i².  If all
-    clients are equally important, both runs are the same and N = M, so that c_0 = −M / K is
-    invalid.  Here `c` is a setting.
+    c_0 = (r_1 N − r_2 M) / (r_2 − r_1), where M = Σ p_i G_i² and N = n Σ p_i² G_i².  (They divide
+    by K once more, which gives β/α.)  If all clients are equally important, both runs are the same
+    and N = M, so that c_0 = −M is invalid.  Here `c` is a setting.
     """
 
     c: NotNegative = Field(description="c_0, as estimated from pilot runs")

@@ -1,6 +1,9 @@
 """Claims c19 to c24, on Figure 2 and the parts of Table 3, from made-up courses."""
 
+import numpy as np
+import pandas as pd
 import pytest
+from papers.harshvardhan2025latency.claims_random import flanp_over_random
 from papers.harshvardhan2025latency.printed_tables import PROPOSED, SEVEN
 
 from papers.harshvardhan2025latency import figures_runtime
@@ -104,6 +107,15 @@ def test_c20_is_judged_over_all_rules_of_flanp_that_fresh_seeds_ran():
     finding = judged("c20", quadratic_no_delays=joined(*runs))
     assert [reading.verdict for reading in finding.readings] == ["reproduced", "contradicted"]
     assert finding.verdict == "depends on unstated choices"
+
+
+def test_c20_counts_a_run_of_flanp_that_ended_early_with_its_own_rounds():
+    never = pd.Series([np.inf] * 3)
+    ended, random = pd.Series([20.0, 21.0, 22.0]), pd.Series([10.0, 11.0, 12.0])
+    finding = flanp_over_random(never, random, 2.95, ended)
+    assert finding.verdict == "reproduced"
+    early = flanp_over_random(never, random, 2.95, ended / 4)
+    assert early.verdict == "inconclusive"
 
 
 def by_clients(*rounds, **how):

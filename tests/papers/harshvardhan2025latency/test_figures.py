@@ -28,13 +28,15 @@ def test_figure1_shows_every_round_and_marks_the_paper(summaries):
 
 def test_every_point_has_its_numbers_and_its_proof(summaries):
     artefact = figures_theory.findings(summaries, PAPER)
-    assert len(artefact.data) == len(artefact.notes) == 7
+    assert len(artefact.data) == len(artefact.notes) == 8
     assert artefact.notes[6].startswith(f"{artefact.data['the paper'][6]}. A_i has rank n, ")
     numbers = artefact.data["in numbers"]
     assert " triples " in numbers[0]
     assert "supermodularity of h fails 0 times" in numbers[0]
     assert "long-tail" in numbers[1]
     assert "scaled to 0.9" in numbers[5]
+    for name in ("findings", "solver"):
+        assert "0.9" in getattr(figures_theory, name)(summaries, PAPER).caption_end
 
 
 def test_overheads_stand_beside_the_papers(summaries):

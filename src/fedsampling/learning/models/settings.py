@@ -133,7 +133,7 @@ class Lstm(Model, name="lstm", code=f"{CODE}.recurrent"):
 
 
 class LeafLstm(Model, name="leaf_lstm", code=f"{CODE}.recurrent"):
-    """LEAF's StackedLSTM for the next character, Harshvardhan et al. 2025: 817,872 with 80."""
+    """LEAF's StackedLSTM for the next character: 817,872 with 80 symbols."""
 
     embedding: Positive = 8
     hidden: Positive = 256
