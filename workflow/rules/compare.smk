@@ -27,4 +27,4 @@ rule compare_scheme:
     message:
         "Comparing {wildcards.scheme} with all other samplers"
     shell:
-        "fedsampling compare --cores {threads} --scale {params.scale:q} --config {params.config:q} -- {params.file:q} 2>&1 | tee {log:q}"
+        "fedsampling compare --cores {threads:q} --scale {params.scale:q} --config {params.config:q} -- {params.file:q} 2>&1 | tee {log:q}"
