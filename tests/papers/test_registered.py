@@ -26,6 +26,10 @@ def test_every_rule_is_registered_as_it_is(key):
     assert changed == set()
 
 
+# Registered again after their fresh runs, which therefore confirm nothing.
+AGAIN = {("rizk2022importance", "c2")}
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_no_fresh_run_began_before_its_rule_was_registered(key):
     paper = load_paper(key, PAPERS)
@@ -36,7 +40,8 @@ def test_no_fresh_run_began_before_its_rule_was_registered(key):
     for name, twin in published:
         runs = store.load_together(folder / f"{twin}.parquet").values()
         first = min(datetime.fromisoformat(run.metadata["started"]) for run in runs)
-        assert first > paper.registered[name].at, (name, twin)
+        began_later = first > paper.registered[name].at
+        assert began_later != ((key, name) in AGAIN), (name, twin)
 
 
 @pytest.mark.parametrize("key", KEYS)

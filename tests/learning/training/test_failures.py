@@ -231,7 +231,7 @@ def test_selections_have_the_clients_names_and_need_to_be_recorded():
     history = fs.train(fs.from_clients(clients), "full", **WORK)
     assert sorted({*history.selections()["client"]}) == ["H0", "H1", "H2", "H3"]
     without = fs.train(fs.from_clients(clients), "full", selections=False, **WORK)
-    assert "train without selections=False" in line_of(without.selections)
+    assert "without selections=False" in line_of(without.selections)
 
 
 def test_a_resumed_training_has_the_same_selections(tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ import torch.func
 from fedsampling.base import machine
 from fedsampling.base.errors import InputError
 from fedsampling.experiments import config as configuration
+from fedsampling.learning.training import checkpoint
 from fedsampling.report import site  # noqa: F401
 from fedsampling.runs import execute
 from fedsampling.workflow import comparing, draw, fetch_data, recheck, report  # noqa: F401
@@ -51,7 +52,8 @@ def alone(function, *arguments):
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
                 torch.set_num_threads(1)
-                execute.datetime = execute.time = Clock()
+                execute.datetime = checkpoint.datetime = Clock()
+                checkpoint.Checkpoint.seconds_so_far = lambda _: 1.0
                 machine.peak_megabytes = lambda: 1.0
                 value = function(*arguments)
             answer = {"value": value}
