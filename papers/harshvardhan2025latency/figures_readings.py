@@ -60,6 +60,7 @@ def _row_by_reading(name: str, summaries: Summaries, paper: Paper) -> Iterator[d
     if inside is not None and case in inside.settings["cases"]:
         others = next(iter(readings.values())).query("sampler != 'sampling'")
         runs = runtimes(inside, target(paper, row, summaries)).assign(sampler="sampling")
+        runs = runs[runs["case"] == case]
         yield _reading(name, inside, MAIN_READING, pd.concat([others, runs]), paper)
 
 
