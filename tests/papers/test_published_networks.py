@@ -1,4 +1,4 @@
-"""A published run of a network is what the code computes today: training changes no number."""
+"""Today's code computes the same numbers as the published runs of networks."""
 
 import pytest
 from tests.shared import PAPERS
@@ -16,7 +16,7 @@ PUBLISHED = PAPERS.parent / "published_runs/crossmatrix" / f"{EXPERIMENT}.parque
 
 @pytest.mark.parametrize("sampler", ["md", "uniform", "clustered_size", "tifl"])
 def test_a_published_run_of_a_network_is_recomputed(sampler, tmp_path):
-    """Of samplers whose selection hardly depends on rounding, so that all processors agree."""
+    """The selections of these samplers hardly depend on rounding, so all processors agree."""
     published = store.load_together(PUBLISHED)
     jobs = jobs_at(load_paper("crossmatrix", PAPERS), Config(), "paper", {EXPERIMENT})[EXPERIMENT]
     of_sampler = [job for job in jobs if job.sampler == sampler]

@@ -1,4 +1,4 @@
-"""The project of this repository or of a results folder, opened from Python."""
+"""Open the project of this repository, or that of a results folder."""
 
 from pathlib import Path
 

@@ -70,9 +70,9 @@ class Made:
 
     @cached_property
     def damages(self) -> int:
-        """How often a result's size differed from the recorded one, this call included.
+        """The number of times that a result's size differed from its record, including this call.
 
-        Only sizes are compared, because every call does so. Missing files Snakemake sees itself.
+        Every call compares sizes, so nothing slower is compared. Snakemake notices missing files.
         """
         sizes = [
             (self.folder / name, size)

@@ -17,7 +17,7 @@ from fedsampling.workflow.report import is_usual, recheck_of
 
 
 def print_verdicts(project: Project) -> None:
-    """Print a summary of the verdicts, the path of the report, and possible next commands."""
+    """Summarise the verdicts; print the path of the report and the commands to run next."""
     results, computes = project.folder, project.config.computes
     judged: dict[str, tuple[Claim, ...]] = {}
     for key, paper in project.plan.papers.items():
@@ -44,7 +44,7 @@ def print_verdicts(project: Project) -> None:
 
 
 def snakemake_command(project: Project, target: str = "", **settings: str) -> str:
-    """Return a call of Snakemake with the project's configuration file and run."""
+    """Write the snakemake command with the project's configuration file and run name."""
     # Alone, as this command read it: else Snakemake would add the overrides in config.yaml.
     only_this = f"--configfile {project.file} --replace-workflow-config"
     file = "" if is_usual(project) else only_this

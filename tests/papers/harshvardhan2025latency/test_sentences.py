@@ -30,7 +30,7 @@ def sentence(*words):
 
 
 def seconds_of(experiment, sampler, row):
-    """Return the seconds to the target of a row by case and seed; infinite if it was missed."""
+    """Return a row's seconds to the target, by case and seed; infinite for a miss."""
     runs = published(PAPER.key, experiment)
     table = runtimes(runs, target(PAPER, row, {row: runs}))
     seconds = table[table["sampler"] == sampler].set_index(["case", "seed"])["counted"]
